@@ -1,0 +1,196 @@
+"""Multi-head self-attention that returns every intermediate.
+
+Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2: project, split into heads, scale, mask, softmax,
+weighted sum, concatenate, W_O. The encoding enters through its three hooks, which are always called.
+"""
+
+from types import MappingProxyType
+from typing import NamedTuple
+
+import torch
+
+from posviz.encodings.base import Encoding, PositionModule
+from posviz.types import AttentionTrace, Dims, Refusal, Text, Tokens, read_only, shown, whole_number
+
+MASKS = ("none", "causal")
+MAX_SEED = 2**31 - 1
+
+
+class Projections(NamedTuple):
+    """The four (d_model, d_model) matrices of a layer; y = x @ w."""
+
+    w_q: torch.Tensor
+    w_k: torch.Tensor
+    w_v: torch.Tensor
+    w_o: torch.Tensor
+
+
+def untrained_projections(d_model: int, seed: int) -> Projections:
+    """Seeded N(0, 1/d_model) matrices; they depend on the seed and d_model only, never on the encoding."""
+    generator = torch.Generator().manual_seed(seed)
+    return Projections(*(torch.randn(d_model, d_model, generator=generator) * d_model**-0.5 for _ in range(4)))
+
+
+def untrained_embedding(tokens: Tokens, d_model: int, seed: int) -> torch.Tensor:
+    """(L, d_model) from N(0, 1); the same piece and seed give the same vector in every sentence."""
+    rows = {}
+    for piece in dict.fromkeys(tokens.ids):
+        # One generator for each piece, so that a vector does not depend on the other words.
+        generator = torch.Generator().manual_seed((piece ^ (seed * 0x9E3779B97F4A7C15)) & (2**63 - 1))
+        rows[piece] = torch.randn(d_model, generator=generator)
+    return torch.stack([rows[piece] for piece in tokens.ids])
+
+
+def attend(
+    tokens: Tokens,
+    spec: Encoding,
+    dims: Dims,
+    *,
+    seed: int = 0,
+    mask: str = "none",
+    max_len: int = 512,
+    dtype: torch.dtype = torch.float64,
+) -> AttentionTrace:
+    """One untrained, seeded layer on a sentence.
+
+    seed: 0..2^31-1, of the embeddings, projections and the encoding's own parameters. mask: "none" or
+    "causal" (a query sees itself and what came before). max_len: longest sentence, rows of a learned
+    table. dtype: what the layer computes in. Raises :class:`Refusal`.
+    """
+    whole_number("seed", seed, 0, MAX_SEED)
+    check_mask(mask, spec)
+    check_length(tokens, max_len)
+    module = spec.build(dims, max_len, torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        return trace(
+            tokens,
+            untrained_embedding(tokens, dims.d_model, seed).to(dtype),
+            module.to(dtype),
+            Projections(*(w.to(dtype) for w in untrained_projections(dims.d_model, seed))),
+            seed=seed,
+            mask=mask,
+        )
+
+
+def check_mask(mask: str, spec: Encoding) -> None:
+    """Refuse an unknown mask, and full attention for an encoding that is defined backwards only."""
+    if mask not in MASKS:
+        raise Refusal(
+            Text("`mask` must be one of {allowed}, got {got}", "`mask` 只能是 {allowed} 之一，现在是 {got}"),
+            field="mask",
+            allowed=", ".join(MASKS),
+            got=shown(mask),
+        )
+    if spec.needs_causal_mask and mask != "causal":
+        raise Refusal(
+            Text(
+                "the causal form of {name} needs the causal mask, got mask {got}; "
+                "set the mask to causal or turn the causal form off",
+                "{name} 的因果形式需要因果掩码，现在的掩码是 {got}；请把掩码改成 causal，或关掉因果形式",
+            ),
+            field="mask",
+            name=spec.title,
+            got=mask,
+        )
+
+
+def check_length(tokens: Tokens, max_len: int) -> None:
+    """Refuse a sentence without tokens or longer than max_len."""
+    if not len(tokens):
+        raise Refusal(
+            Text("the sentence is empty; type at least one word", "句子是空的；请至少输入一个词"), field="text"
+        )
+    if len(tokens) > max_len:
+        raise Refusal(
+            Text(
+                "`max_len` must be at least the sentence's {n} tokens, got {got}",
+                "`max_len` 不能小于句子的 {n} 个词元，现在是 {got}",
+            ),
+            field="max_len",
+            n=len(tokens),
+            got=max_len,
+        )
+
+
+def trace(
+    tokens: Tokens,
+    embedding: torch.Tensor,
+    module: PositionModule,
+    projections: Projections,
+    *,
+    seed: int,
+    mask: str,
+) -> AttentionTrace:
+    """The layer itself, for any embedding (L, d_model), module and projections."""
+    spec, dims = module.spec, module.dims
+    positions = torch.arange(len(tokens))
+    hidden = module.embed(embedding)
+    added = hidden - embedding if spec.kind == "additive" else torch.zeros_like(embedding)
+
+    def heads(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        # (L, d) @ (d, d) -> (L, d) -> (L, H, e) -> (H, L, e)
+        return (x @ w).unflatten(-1, (dims.n_heads, dims.d_head)).transpose(0, 1)
+
+    q, k, v = (heads(hidden, w) for w in projections[:3])
+    q_rotated, k_rotated = module.rotate(q, k, positions, positions)
+    scale = spec.scale(dims.d_head)
+    bias = module.bias(q_rotated, k_rotated, positions, positions).expand(
+        dims.n_heads, len(tokens), len(tokens)
+    )
+    product = q_rotated @ k_rotated.mT * scale  # (H, L, L)
+    scores = product + bias
+    allowed = allowed_cells(len(tokens), mask)
+    weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
+    head_outputs = weights @ v  # (H, L, e)
+    output = head_outputs.transpose(0, 1).flatten(1) @ projections.w_o  # (L, H * e) @ (d, d)
+
+    if spec.kind == "additive":
+        parts = _additive_parts(embedding, added, projections, heads, scale)
+    elif spec.kind == "rotary":
+        content = q @ k.mT * scale
+        parts = {"content": content, "rotation": product - content}
+    elif spec.kind == "bias":
+        parts = {"content": product, "bias": bias}
+    else:
+        parts = {"content": product}
+    return AttentionTrace(
+        tokens=tokens,
+        spec=spec,
+        dims=dims,
+        seed=seed,
+        mask=mask,
+        scale=scale,
+        embedding=read_only(embedding),
+        position=read_only(added),
+        hidden=read_only(hidden),
+        q=read_only(q),
+        k=read_only(k),
+        v=read_only(v),
+        q_rotated=read_only(q_rotated),
+        k_rotated=read_only(k_rotated),
+        parts=MappingProxyType({name: read_only(part) for name, part in parts.items()}),
+        bias=read_only(bias),
+        scores=read_only(scores),
+        allowed=read_only(allowed),
+        weights=read_only(weights),
+        head_outputs=read_only(head_outputs),
+        output=read_only(output),
+    )
+
+
+def allowed_cells(length: int, mask: str) -> torch.Tensor:
+    """(L, L) bool: True where query i may look at key j."""
+    full = torch.ones(length, length, dtype=torch.bool)
+    return full.tril() if mask == "causal" else full
+
+
+def _additive_parts(embedding, added, projections, heads, scale) -> dict[str, torch.Tensor]:
+    """(x_m + p_m) W_q . (x_n + p_n) W_k multiplied out: four (H, L, L) terms."""
+    q_content, q_position = heads(embedding, projections.w_q), heads(added, projections.w_q)
+    k_content, k_position = heads(embedding, projections.w_k), heads(added, projections.w_k)
+    return {
+        "content_content": q_content @ k_content.mT * scale,
+        "content_position": q_content @ k_position.mT * scale,
+        "position_content": q_position @ k_content.mT * scale,
+        "position_position": q_position @ k_position.mT * scale,
+    }

@@ -1,0 +1,60 @@
+"""The registry of position encodings. A new one is one file, one line here, and its tests."""
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from posviz.encodings.alibi import Alibi
+from posviz.encodings.base import Capabilities, Encoding, Knob, Paper, PositionModule
+from posviz.encodings.learned import Learned
+from posviz.encodings.none import NoPE
+from posviz.encodings.rope import Rope
+from posviz.encodings.shaw import Shaw
+from posviz.encodings.sinusoidal import Sinusoidal
+from posviz.encodings.t5 import T5
+from posviz.types import Refusal, Text, shown
+
+ENCODINGS: Mapping[str, type[Encoding]] = MappingProxyType(
+    {
+        "none": NoPE,
+        "sinusoidal": Sinusoidal,
+        "learned": Learned,
+        "rope": Rope,
+        "alibi": Alibi,
+        "t5": T5,
+        "shaw": Shaw,
+    }
+)
+
+
+def make(name: str, **parameters: Any) -> Encoding:
+    """The spec of the encoding ``name``; :class:`posviz.Refusal` (a ValueError) on anything it cannot take."""
+    if name not in ENCODINGS:
+        raise Refusal(
+            Text(
+                "`encoding` must be one of {allowed}, got {got}",
+                "`encoding` 只能是 {allowed} 之一，现在是 {got}",
+            ),
+            field="encoding",
+            allowed=", ".join(ENCODINGS),
+            got=shown(name),
+        )
+    cls = ENCODINGS[name]
+    known = [f.name for f in dataclasses.fields(cls) if f.init]
+    for parameter in parameters:
+        if parameter not in known:
+            raise Refusal(
+                Text(
+                    "encoding {name} has no parameter `{got}`; it has {known}",
+                    "编码 {name} 没有参数 `{got}`；它的参数有：{known}",
+                ),
+                field=parameter,
+                name=name,
+                got=shown(parameter),
+                known=", ".join(known) or Text("none", "无"),
+            )
+    return cls(**parameters)
+
+
+__all__ = ["ENCODINGS", "Capabilities", "Encoding", "Knob", "Paper", "PositionModule", "make"]

@@ -1,0 +1,209 @@
+"""What an encoding is: a frozen spec with its ranges, and a module with three hooks.
+
+Position enters attention in exactly three places, and every method is one or more of three hooks:
+``embed`` adds to the token embeddings, ``rotate`` turns queries and keys, ``bias`` adds to the scores.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from posviz.rotation import as_positions
+from posviz.types import MAX_LEN, Dims, Refusal, Text, real_number, shown, whole_number
+
+Positions = torch.Tensor | np.ndarray | Sequence[int]
+
+
+@dataclass(frozen=True)
+class Knob:
+    """How a parameter of a spec is offered and checked; the page's controls are made from it.
+
+    low, high: allowed range; ``above`` excludes low itself. choices: the allowed names of a text.
+    shared: the value comes from the sidebar's control of the same name (``base``).
+    """
+
+    label: Text
+    help: Text
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False
+    choices: tuple[str, ...] = ()
+    shared: bool = False
+
+
+def knob(default: Any, label: Text, help: Text, **options: Any) -> Any:
+    """A dataclass field whose range and texts are a :class:`Knob` in its metadata."""
+    return dataclasses.field(default=default, metadata={"knob": Knob(label, help, **options)})
+
+
+BASE_LABEL = Text("base", "base")
+BASE_HELP = Text(
+    "How fast the frequencies fall from one pair of dimensions to the next.",
+    "相邻两对维度的频率按它递减。",
+)
+
+
+def base_knob() -> Any:
+    return knob(10_000.0, BASE_LABEL, BASE_HELP, low=1.0, high=1e12, above=True, shared=True)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Where an encoding was published."""
+
+    authors: str
+    year: int
+    title: str
+    arxiv: str
+
+    @property
+    def url(self) -> str:
+        return f"https://arxiv.org/abs/{self.arxiv}"
+
+    def __str__(self) -> str:
+        return f"{self.authors} {self.year}, {self.title}, arXiv {self.arxiv}"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What holds for an encoding by construction; tests measure each.
+
+    trainable: has parameters. relative: with equal content, a score depends on key - query only.
+    unbounded: defined at any position, also beyond max_len. directional: without a mask, tells
+    before from after. content: what it adds to a score depends on the query's or key's content.
+    """
+
+    trainable: bool
+    relative: bool
+    unbounded: bool
+    directional: bool
+    content: bool = False
+
+
+class PositionModule(nn.Module):
+    """The three hooks; each default is the identity, and attention always calls all three.
+
+    Shapes: x (..., L, d_model); q (..., H, Lq, d_head); k (..., H, Lk, d_head); positions (L,) integers.
+    """
+
+    def __init__(self, spec: "Encoding", dims: Dims, max_len: int) -> None:
+        super().__init__()
+        self.spec, self.dims, self.max_len = spec, dims, max_len
+
+    def embed(self, x: torch.Tensor, positions: Positions | None = None) -> torch.Tensor:
+        """x plus what the encoding adds, (..., L, d_model). positions default to 0 .. L-1."""
+        return x
+
+    def rotate(
+        self, q: torch.Tensor, k: torch.Tensor, q_pos: Positions, k_pos: Positions
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Queries and keys turned by their positions, same shapes."""
+        return q, k
+
+    def bias(self, q: torch.Tensor, k: torch.Tensor, q_pos: Positions, k_pos: Positions) -> torch.Tensor:
+        """What is added to the scaled scores, broadcastable to (..., H, Lq, Lk)."""
+        return q.new_zeros(())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoding:
+    """A position encoding with its parameters; an invalid one cannot be made (:class:`Refusal`)."""
+
+    kind: ClassVar[str]  # "none" | "additive" | "rotary" | "bias"
+    title: ClassVar[Text]
+    summary: ClassVar[Text]
+    formula: ClassVar[str]  # LaTeX
+    paper: ClassVar[Paper]
+    capabilities: ClassVar[Capabilities]
+    # What the heatmap page can show, first one first; see posviz.views.
+    pictures: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            if "knob" in item.metadata:
+                check_knob(item, getattr(self, item.name))
+        self.check()
+
+    def check(self) -> None:
+        """Rules between parameters; raises :class:`Refusal`."""
+
+    def fits(self, dims: Dims) -> None:
+        """Refuse sizes the encoding cannot have."""
+
+    @property
+    def needs_causal_mask(self) -> bool:
+        """Whether its scores mean nothing for keys after the query."""
+        return False
+
+    def scale(self, d_head: int) -> float:
+        """The factor of q.k, 1 / sqrt(d_head) unless the paper says otherwise."""
+        return 1 / math.sqrt(d_head)
+
+    def build(
+        self, dims: Dims, max_len: int = 512, generator: torch.Generator | None = None
+    ) -> PositionModule:
+        """The module for these sizes; parameters, if any, are drawn from ``generator`` (default: seed 0)."""
+        whole_number("max_len", max_len, 1, MAX_LEN)
+        self.fits(dims)
+        return self.make_module(dims, max_len, generator or torch.Generator().manual_seed(0))
+
+    def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
+        return PositionModule(self, dims, max_len)
+
+    def describe(self, lang: str = "en") -> str:
+        """One paragraph in ``lang``: what it does, its parameters and its paper."""
+        values = ", ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.parameters().items())
+        end = Text(" Parameters: {v}.", " 参数：{v}。")(lang, v=values) if values else ""
+        return f"{self.title(lang)}: {self.summary(lang)}{end} {self.paper}"
+
+    def parameters(self) -> dict[str, Any]:
+        """The spec's own parameters, name -> value."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if "knob" in f.metadata}
+
+    def call(self) -> str:
+        """The Python expression that makes this spec."""
+        given = "".join(f", {name}={value!r}" for name, value in self.parameters().items())
+        return f'encodings.make("{self.name}"{given})'
+
+    def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
+        """LaTeX: the formula of one cell of a picture with its numbers substituted."""
+        return rf"b_{{{head}}}({row}, {col}) = {value:.6g}"
+
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+        """Python that leaves the values of a picture in ``values``."""
+        raise NotImplementedError
+
+
+def check_knob(item: dataclasses.Field, value: Any) -> None:
+    """Refuse a value outside its knob's range or of another type."""
+    control: Knob = item.metadata["knob"]
+    if control.choices or isinstance(item.default, bool):
+        allowed = control.choices or (True, False)
+        if type(value) is not type(item.default) or value not in allowed:
+            raise Refusal(
+                Text("`{name}` must be one of {allowed}, got {got}", "`{name}` 只能是 {allowed} 之一，现在是 {got}"),
+                field=item.name,
+                name=item.name,
+                allowed=", ".join(map(str, allowed)),
+                got=shown(value),
+            )
+    elif isinstance(item.default, int):
+        whole_number(item.name, value, int(control.low), int(control.high))
+    else:
+        real_number(item.name, value, control.low, control.high, above=control.above)
+
+
+def relative_positions(q_pos: Positions, k_pos: Positions) -> torch.Tensor:
+    """key - query, (Lq, Lk) int64."""
+    return as_positions(k_pos)[None, :] - as_positions(q_pos)[:, None]
+
+
+def seeded_normal(shape: tuple[int, ...], std: float, generator: torch.Generator) -> nn.Parameter:
+    """A parameter drawn from N(0, std^2) by an explicit generator."""
+    return nn.Parameter(torch.randn(shape, generator=generator) * std)

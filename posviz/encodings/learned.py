@@ -1,0 +1,71 @@
+"""Learned absolute positions: one trainable vector a position (BERT, 1810.04805; GPT-2)."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from posviz.encodings.base import (
+    Capabilities,
+    Encoding,
+    Paper,
+    PositionModule,
+    Positions,
+    knob,
+    seeded_normal,
+)
+from posviz.rotation import as_positions
+from posviz.types import Dims, Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned(Encoding):
+    """x_p + E[p] with a table E of max_len rows. Before training it is noise: N(0, std^2)."""
+
+    name: str = field(default="learned", init=False)
+    std: float = knob(
+        0.02,
+        Text("std of the start values", "初始标准差"),
+        Text("Spread of the untrained table; BERT and GPT-2 use 0.02.", "未训练表格的标准差；BERT 和 GPT-2 用 0.02。"),
+        low=0.0,
+        high=10.0,
+        above=True,
+    )
+
+    kind: ClassVar[str] = "additive"
+    title: ClassVar[Text] = Text("learned", "可学习")
+    summary: ClassVar[Text] = Text(
+        "One trainable vector for each position; before training it is noise, and beyond its last row there is nothing.",
+        "每个位置一个可训练的向量；训练之前只是噪声，超过最后一行就没有定义。",
+    )
+    formula: ClassVar[str] = r"x_p + E_p,\quad E\in\mathbb{R}^{\mathrm{max\_len}\times d}"
+    paper: ClassVar[Paper] = Paper(
+        "Devlin et al.", 2018, "BERT: Pre-training of Deep Bidirectional Transformers", "1810.04805"
+    )
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        trainable=True, relative=False, unbounded=False, directional=True
+    )
+    pictures: ClassVar[tuple[str, ...]] = ("table",)
+
+    def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
+        return _Module(self, dims, max_len, generator)
+
+    def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
+        return rf"E[{row}, {col}] = \mathbf{{{value:.6f}}} \sim \mathcal{{N}}(0, {self.std:g}^2)"
+
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+        return f"""import torch
+
+generator = torch.Generator().manual_seed({seed})
+values = torch.randn(({length}, {dims.d_model}), generator=generator) * {self.std!r}  # (max_len, d_model)
+"""
+
+
+class _Module(PositionModule):
+    def __init__(self, spec: Learned, dims: Dims, max_len: int, generator: torch.Generator) -> None:
+        super().__init__(spec, dims, max_len)
+        self.weight = seeded_normal((max_len, dims.d_model), spec.std, generator)
+
+    def embed(self, x: torch.Tensor, positions: Positions | None = None) -> torch.Tensor:
+        at = torch.arange(x.shape[-2]) if positions is None else positions
+        return x + self.weight[as_positions(at, rows=self.max_len)].to(x)

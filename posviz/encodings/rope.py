@@ -1,0 +1,137 @@
+"""Rotary position embedding: Su et al. 2021, RoFormer, arXiv 2104.09864, section 3.4."""
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from posviz.encodings.base import (
+    Capabilities,
+    Encoding,
+    Paper,
+    PositionModule,
+    Positions,
+    base_knob,
+    knob,
+)
+from posviz.rotation import PAIRINGS, angles, as_positions, inv_freq, rotate
+from posviz.types import Dims, Refusal, Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rope(Encoding):
+    """Turn pair i of every query and key by p w_i; their product then depends on m - n only.
+
+    pairing: "half" (i, i + width/2) as Llama, "interleaved" (2i, 2i+1) as GPT-J and the paper.
+    partial_rotary_factor: share of the head that is turned, the rest passes unchanged (GPT-NeoX, GPT-J).
+    """
+
+    name: str = field(default="rope", init=False)
+    base: float = base_knob()
+    pairing: str = knob(
+        "half",
+        Text("pairing", "配对"),
+        Text(
+            "half: dimensions i and i + width/2 (Llama); interleaved: 2i and 2i+1 (GPT-J).",
+            "half：第 i 维配第 i + 宽度/2 维（Llama）；interleaved：第 2i 维配第 2i+1 维（GPT-J）。",
+        ),
+        choices=PAIRINGS,
+    )
+    partial_rotary_factor: float = knob(
+        1.0,
+        Text("share of the head that turns", "旋转的比例"),
+        Text("The rest of each head passes unchanged (partial RoPE).", "每个头其余的维度原样通过（部分旋转）。"),
+        low=0.0,
+        high=1.0,
+        above=True,
+    )
+
+    kind: ClassVar[str] = "rotary"
+    title: ClassVar[Text] = Text("RoPE", "RoPE")
+    summary: ClassVar[Text] = Text(
+        "Queries and keys are turned by their own position; in their product only the difference of positions is left.",
+        "查询和键各按自己的位置旋转；相乘之后只剩下位置之差。",
+    )
+    formula: ClassVar[str] = r"(R_m q)^\top (R_n k) = q^\top R_{n-m}\,k,\quad \theta_i = \mathrm{base}^{-2i/d}"
+    paper: ClassVar[Paper] = Paper(
+        "Su et al.", 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding", "2104.09864"
+    )
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        trainable=False, relative=True, unbounded=True, directional=True
+    )
+    pictures: ClassVar[tuple[str, ...]] = ("cos", "sin", "angle")
+
+    def fits(self, dims: Dims) -> None:
+        self._check_width(dims.d_head, dims)
+
+    def _check_width(self, d_head: int, dims: Dims | None = None) -> None:
+        if d_head % 2 or d_head < 2:
+            whole = Text(" (d_model {d} / n_heads {h}); try d_model {t}", "（d_model {d} / {h} 个头）；可以试试 d_model {t}")
+            story = {} if dims is None else {"d": dims.d_model, "h": dims.n_heads, "t": dims.n_heads * (d_head + 1)}
+            raise Refusal(
+                Text("`d_head` must be even for RoPE, got {got}{more}", "RoPE 要求 `d_head` 为偶数，现在是 {got}{more}"),
+                field="d_model" if dims else "d_head",
+                got=d_head,
+                more=Text(whole("en", **story), whole("zh", **story)) if story else "",
+            )
+        width = math.floor(d_head * self.partial_rotary_factor + 1e-9)
+        if width < 2 or width % 2:
+            raise Refusal(
+                Text(
+                    "`partial_rotary_factor` must turn an even number of dimensions, at least 2; "
+                    "got {f:g} of d_head {e} = {w}",
+                    "`partial_rotary_factor` 必须让偶数个、至少 2 个维度旋转；现在 d_head {e} 的 {f:g} 倍是 {w}",
+                ),
+                field="partial_rotary_factor",
+                f=self.partial_rotary_factor,
+                e=d_head,
+                w=width,
+            )
+
+    def rotary_dim(self, d_head: int) -> int:
+        """How many dimensions of a head are turned."""
+        self._check_width(d_head)
+        return math.floor(d_head * self.partial_rotary_factor + 1e-9)
+
+    def inv_freq(self, d_head: int, seq_len: int | None = None) -> torch.Tensor:
+        """w_i = base^(-2i / rotary_dim), (rotary_dim/2,) float64; the same for every seq_len."""
+        return inv_freq(self.rotary_dim(d_head), self.base)
+
+    def rotate(self, x: torch.Tensor, positions: Positions) -> torch.Tensor:
+        """(..., len, d_head) turned by (len,) positions; same shape and dtype."""
+        theta = angles(as_positions(positions), self.inv_freq(x.shape[-1]))
+        return rotate(x, theta, self.pairing)
+
+    def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
+        return _Module(self, dims, max_len)
+
+    def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
+        width = self.rotary_dim(dims.d_head)
+        frequency = float(self.inv_freq(dims.d_head)[col])
+        angle = rf"{row} \cdot {self.base:g}^{{-{2 * col}/{width}}} = {row} \cdot {frequency:.6g}"
+        if picture == "angle":
+            return rf"{row}\,\theta_{{{col}}} = {angle} = {row * frequency:.6f} \equiv \mathbf{{{value:.6f}}} \pmod{{2\pi}}"
+        return rf"\{picture}({row}\,\theta_{{{col}}}) = \{picture}({angle}) = \mathbf{{{value:.6f}}}"
+
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+        last = {
+            "cos": "values = theta.cos()",
+            "sin": "values = theta.sin()",
+            "angle": "values = torch.remainder(theta + torch.pi, 2 * torch.pi) - torch.pi  # wrapped to [-pi, pi)",
+        }[picture]
+        return f"""import torch
+
+rotary_dim, length, base = {self.rotary_dim(dims.d_head)}, {length}, {self.base!r}
+i = torch.arange(0, rotary_dim, 2, dtype=torch.float64)
+omega = base ** (-i / rotary_dim)                               # (pairs,) radians a position
+theta = torch.arange(length, dtype=torch.float64)[:, None] * omega  # (length, pairs)
+{last}
+"""
+
+
+class _Module(PositionModule):
+    def rotate(
+        self, q: torch.Tensor, k: torch.Tensor, q_pos: Positions, k_pos: Positions
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.spec.rotate(q, q_pos), self.spec.rotate(k, k_pos)

@@ -1,0 +1,86 @@
+"""Relative position vectors: Shaw et al. 2018, arXiv 1803.02155, equation 5 (keys)."""
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from posviz.encodings.base import (
+    Capabilities,
+    Encoding,
+    Paper,
+    PositionModule,
+    Positions,
+    knob,
+    relative_positions,
+    seeded_normal,
+)
+from posviz.types import Dims, Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shaw(Encoding):
+    """e_mn = q_m . (k_n + a_clip(n-m, -K, K)) / sqrt(d_head), one table a for all heads.
+
+    Untrained vectors: Glorot normal over the (2K + 1, d_head) table.
+    """
+
+    name: str = field(default="shaw", init=False)
+    max_relative: int = knob(
+        16,
+        Text("clip distance K", "截断距离 K"),
+        Text("Distances beyond K are treated as K.", "超过 K 的距离都当作 K。"),
+        low=1,
+        high=4096,
+    )
+
+    kind: ClassVar[str] = "bias"
+    title: ClassVar[Text] = Text("Shaw", "Shaw 相对位置")
+    summary: ClassVar[Text] = Text(
+        "A trainable vector for each distance is added to the key, so the query decides how much a distance counts; "
+        "distances beyond K share one vector.",
+        "每个距离一个可训练的向量，加在键上，由查询决定这个距离有多重要；超过 K 的距离共用一个向量。",
+    )
+    formula: ClassVar[str] = r"e_{mn} = \frac{q_m^\top\left(k_n + a_{\mathrm{clip}(n-m,\,-K,\,K)}\right)}{\sqrt{d}}"
+    paper: ClassVar[Paper] = Paper(
+        "Shaw et al.", 2018, "Self-Attention with Relative Position Representations", "1803.02155"
+    )
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        trainable=True, relative=True, unbounded=True, directional=True, content=True
+    )
+    pictures: ClassVar[tuple[str, ...]] = ("distance_table",)
+
+    def index(self, relative: torch.Tensor) -> torch.Tensor:
+        """Row of the table for each key - query: clip(., -K, K) + K, in 0 .. 2K."""
+        return torch.as_tensor(relative).clamp(-self.max_relative, self.max_relative) + self.max_relative
+
+    def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
+        return _Module(self, dims, max_len, generator)
+
+    def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
+        return rf"a_{{{row - self.max_relative}}}[{col}] = \mathbf{{{value:.6f}}}"
+
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+        rows = 2 * self.max_relative + 1
+        return f"""import math
+import torch
+
+rows, d_head = {rows}, {dims.d_head}  # distances -{self.max_relative} … {self.max_relative}
+generator = torch.Generator().manual_seed({seed})
+values = torch.randn((rows, d_head), generator=generator) * math.sqrt(2 / (rows + d_head))
+"""
+
+
+class _Module(PositionModule):
+    def __init__(self, spec: Shaw, dims: Dims, max_len: int, generator: torch.Generator) -> None:
+        super().__init__(spec, dims, max_len)
+        rows = 2 * spec.max_relative + 1
+        std = math.sqrt(2 / (rows + dims.d_head))
+        self.weight = seeded_normal((rows, dims.d_head), std, generator)
+
+    def bias(self, q: torch.Tensor, k: torch.Tensor, q_pos: Positions, k_pos: Positions) -> torch.Tensor:
+        # q.a for every distance first, (..., H, Lq, 2K+1), then pick: never an (Lq, Lk, d_head) tensor.
+        by_distance = q @ self.weight.to(q).T * self.spec.scale(q.shape[-1])
+        index = self.spec.index(relative_positions(q_pos, k_pos)).expand(*q.shape[:-1], -1)
+        return by_distance.gather(-1, index)

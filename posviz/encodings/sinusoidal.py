@@ -1,0 +1,115 @@
+"""Sinusoidal table of Vaswani et al. 2017, arXiv 1706.03762, section 3.5."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from posviz.encodings.base import (
+    Capabilities,
+    Encoding,
+    Paper,
+    PositionModule,
+    Positions,
+    base_knob,
+    knob,
+)
+from posviz.rotation import angles, as_positions, inv_freq
+from posviz.types import Dims, Refusal, Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sinusoidal(Encoding):
+    """PE(p, 2i) = sin(p w_i), PE(p, 2i+1) = cos(p w_i), w_i = base^(-2i/d).
+
+    layout: "interleaved" as above, or "halves": all sines, then all cosines (a column permutation).
+    """
+
+    name: str = field(default="sinusoidal", init=False)
+    base: float = base_knob()
+    layout: str = knob(
+        "interleaved",
+        Text("layout", "排列"),
+        Text(
+            "interleaved: sin, cos, sin, cos, …; halves: all sines, then all cosines.",
+            "interleaved：sin、cos 交错；halves：前一半全是 sin，后一半全是 cos。",
+        ),
+        choices=("interleaved", "halves"),
+    )
+
+    kind: ClassVar[str] = "additive"
+    title: ClassVar[Text] = Text("sinusoidal", "正弦")
+    summary: ClassVar[Text] = Text(
+        "Every pair of dimensions is a clock hand that turns with its own speed; the table is computed, not learned.",
+        "每两维是一根表针，各有各的转速；整张表由公式算出，不用训练。",
+    )
+    formula: ClassVar[str] = (
+        r"PE_{p,2i}=\sin\frac{p}{\mathrm{base}^{2i/d}},\quad PE_{p,2i+1}=\cos\frac{p}{\mathrm{base}^{2i/d}}"
+    )
+    paper: ClassVar[Paper] = Paper("Vaswani et al.", 2017, "Attention Is All You Need", "1706.03762")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        trainable=False, relative=False, unbounded=True, directional=True
+    )
+    pictures: ClassVar[tuple[str, ...]] = ("table",)
+
+    def fits(self, dims: Dims) -> None:
+        if dims.d_model % 2:
+            raise Refusal(
+                Text(
+                    "`d_model` must be even for sinusoidal (sines and cosines come in pairs), got {got}; try {near}",
+                    "正弦编码要求 `d_model` 为偶数（正弦、余弦成对出现），现在是 {got}；可以试试 {near}",
+                ),
+                field="d_model",
+                got=dims.d_model,
+                near=dims.d_model + 1,
+            )
+
+    def columns(self, d_model: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """For each column its frequency (d_model,) float64 and whether it is a cosine (d_model,) bool."""
+        self.fits(Dims(d_model=d_model, n_heads=1))
+        frequencies = inv_freq(d_model, self.base)
+        half = d_model // 2
+        if self.layout == "interleaved":
+            return frequencies.repeat_interleave(2), torch.arange(d_model) % 2 == 1
+        return frequencies.repeat(2), torch.arange(d_model) >= half
+
+    def table(self, positions: Positions, d_model: int) -> torch.Tensor:
+        """Rows of the table: (len,) whole positions -> (len, d_model) float64."""
+        frequencies, is_cos = self.columns(d_model)
+        theta = angles(as_positions(positions), frequencies)
+        return torch.where(is_cos, theta.cos(), theta.sin())
+
+    def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
+        return _Module(self, dims, max_len)
+
+    def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
+        frequencies, is_cos = self.columns(dims.d_model)
+        d = dims.d_model
+        exponent = 2 * (col // 2) if self.layout == "interleaved" else 2 * (col % (d // 2))
+        name = r"\cos" if is_cos[col] else r"\sin"
+        period = 1 / float(frequencies[col])
+        return (
+            rf"PE({row}, {col}) = {name}\!\left({row} \,/\, {self.base:g}^{{{exponent}/{d}}}\right)"
+            rf" = {name}\!\left({row} / {period:.6g}\right) = {name}({row * float(frequencies[col]):.6g})"
+            rf" = \mathbf{{{value:.6f}}}"
+        )
+
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+        if self.layout == "interleaved":
+            join = "values = torch.stack([theta.sin(), theta.cos()], dim=-1).flatten(1)"
+        else:
+            join = "values = torch.cat([theta.sin(), theta.cos()], dim=-1)"
+        return f"""import torch
+
+d_model, length, base = {dims.d_model}, {length}, {self.base!r}
+i = torch.arange(0, d_model, 2, dtype=torch.float64)
+omega = base ** (-i / d_model)                                  # (d_model/2,) radians a position
+theta = torch.arange(length, dtype=torch.float64)[:, None] * omega  # (length, d_model/2)
+{join}  # (length, d_model)
+"""
+
+
+class _Module(PositionModule):
+    def embed(self, x: torch.Tensor, positions: Positions | None = None) -> torch.Tensor:
+        at = torch.arange(x.shape[-2]) if positions is None else as_positions(positions)
+        return x + self.spec.table(at, x.shape[-1]).to(x)

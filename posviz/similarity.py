@@ -1,0 +1,101 @@
+"""How alike positions are: matrices, curves by distance, the shift map, RoPE's kernel and its bound."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from posviz import rotation
+from posviz.types import Refusal, Text, shown
+
+KINDS = ("dot", "cosine", "scaled")
+
+
+def matrix(table: torch.Tensor | np.ndarray, kind: str = "dot") -> np.ndarray:
+    """Similarity of every two rows of a (L, d) table: (L, L) float64.
+
+    kind: "dot", "cosine" (a zero row has similarity 0), or "scaled" = dot / (d/2), which is the cosine
+    for sinusoids, whose rows all have the squared norm d/2.
+    """
+    check_kind(kind)
+    rows = np.asarray(table, dtype=np.float64)
+    if kind == "cosine":
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    product = rows @ rows.T
+    return product / (rows.shape[1] / 2) if kind == "scaled" else product
+
+
+class ByDistance(NamedTuple):
+    """mean, spread: (L,) float64 over p of sim(p, p + k) for k = 0 .. L-1 (spread: standard deviation).
+
+    Zero spread means purely relative.
+    """
+
+    mean: np.ndarray
+    spread: np.ndarray
+
+
+def by_distance(table: torch.Tensor | np.ndarray, kind: str = "dot") -> ByDistance:
+    """Similarity of the rows of a (L, d) table against their distance."""
+    return diagonals(matrix(table, kind))
+
+
+def diagonals(square: np.ndarray) -> ByDistance:
+    """Mean and spread of each upper diagonal of a (L, L) matrix."""
+    lines = [np.diagonal(square, k) for k in range(len(square))]
+    return ByDistance(np.array([d.mean() for d in lines]), np.array([d.std() for d in lines]))
+
+
+def rises(curve: np.ndarray, tolerance: float = 1e-9) -> np.ndarray:
+    """The distances k from which a curve (L,) rises: curve[k + 1] > curve[k]; int32.
+
+    tolerance, relative to the curve's largest value, keeps rounding from counting as a rise.
+    """
+    curve = np.asarray(curve, dtype=np.float64)
+    if len(curve) < 2:
+        return np.empty(0, dtype=np.int32)
+    return np.flatnonzero(np.diff(curve) > tolerance * np.abs(curve).max()).astype(np.int32)
+
+
+def shift_map(k: int, frequencies: torch.Tensor, is_cos: torch.Tensor) -> np.ndarray:
+    """M_k with PE(p + k) = M_k PE(p) for a sinusoidal table: (d, d) float64, orthogonal, determinant 1.
+
+    frequencies, is_cos: (d,) for each column. For each frequency w the pair (sin, cos) is turned:
+    sin((p+k)w) = cos(kw) sin(pw) + sin(kw) cos(pw); cos((p+k)w) = -sin(kw) sin(pw) + cos(kw) cos(pw).
+    """
+    w = np.asarray(frequencies, dtype=np.float64)
+    sines, cosines = np.flatnonzero(~np.asarray(is_cos)), np.flatnonzero(np.asarray(is_cos))
+    result = np.zeros((len(w), len(w)))
+    result[sines, sines] = result[cosines, cosines] = np.cos(k * w[sines])
+    result[sines, cosines] = np.sin(k * w[sines])
+    result[cosines, sines] = -np.sin(k * w[sines])
+    return result
+
+
+def rope_kernel(distances: torch.Tensor | np.ndarray, frequencies: torch.Tensor) -> np.ndarray:
+    """(2/d) sum_i cos(k w_i): the score of two all-ones vectors k apart, 1 at k = 0. (n,) float64."""
+    theta = rotation.angles(torch.as_tensor(distances), frequencies)
+    return theta.cos().mean(dim=1).numpy()
+
+
+def rope_bound(distances: torch.Tensor | np.ndarray, frequencies: torch.Tensor) -> np.ndarray:
+    """RoFormer section 3.4.3: (2/d) sum_{i=1}^{d/2} |S_i|, S_j = sum_{i<j} exp(1j k w_i). (n,) float64.
+
+    It bounds how large a score can be; it falls with distance more steadily than the kernel itself.
+    """
+    theta = rotation.angles(torch.as_tensor(distances), frequencies)
+    partial = torch.polar(torch.ones_like(theta), theta).cumsum(dim=1)  # S_1 .. S_{d/2}
+    return partial.abs().mean(dim=1).numpy()
+
+
+def check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise Refusal(
+            Text("`kind` must be one of {allowed}, got {got}", "`kind` 只能是 {allowed} 之一，现在是 {got}"),
+            field="kind",
+            allowed=", ".join(KINDS),
+            got=shown(kind),
+        )
+

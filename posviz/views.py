@@ -1,0 +1,256 @@
+"""The arrays behind the pictures: what an encoding looks like, and how alike it makes positions.
+
+A picture keeps the cheapest description that is still exact (frequencies, a profile along the
+diagonals, or the cells themselves), so that a browser can draw 8192 x 1024 cells from a few kilobytes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from posviz import rotation, similarity
+from posviz.encodings.base import Encoding, PositionModule
+from posviz.types import Dims, Refusal, Text, read_only
+
+MAX_SQUARE = 2048  # positions of a position x position matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """Cells sin or cos(p w_c): frequencies (cols,) float64, is_cos (cols,) bool.
+
+    wrap: the cells are the angles p w_c themselves, wrapped to [-pi, pi).
+    """
+
+    rows: int
+    frequencies: np.ndarray
+    is_cos: np.ndarray
+    wrap: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, len(self.frequencies)
+
+    def cells(self, r0: int, r1: int, c0: int, c1: int) -> np.ndarray:
+        theta = np.arange(r0, r1)[:, None] * self.frequencies[c0:c1]
+        if self.wrap:
+            return np.remainder(theta + np.pi, 2 * np.pi) - np.pi
+        return np.where(self.is_cos[c0:c1], np.cos(theta), np.sin(theta))
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonals:
+    """Square cells that depend on key - query only: profile (2 rows - 1,) float64, NaN where masked."""
+
+    rows: int
+    profile: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.rows
+
+    def cells(self, r0: int, r1: int, c0: int, c1: int) -> np.ndarray:
+        return self.profile[np.arange(c0, c1) - np.arange(r0, r1)[:, None] + self.rows - 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """All cells, (rows, cols)."""
+
+    values: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape
+
+    def cells(self, r0: int, r1: int, c0: int, c1: int) -> np.ndarray:
+        return self.values[r0:r1, c0:c1]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One heatmap of an encoding.
+
+    view: "table" (position x dimension), "bias" (query x key, one source for each head), "cos", "sin",
+    "angle" (position x pair) or "distance_table" (key - query x dimension of a head).
+    sources: one for each head where view is "bias", otherwise a single one. first_row: what the first
+    row is called (0, or -K). limit: the cells lie in -limit .. limit. wavelengths: (cols,) positions, if
+    the columns turn. defined_rows: rows beyond it do not exist (a learned table's end).
+    """
+
+    view: str
+    sources: tuple[Waves | Diagonals | Cells, ...]
+    limit: float
+    first_row: int = 0
+    wavelengths: np.ndarray | None = None
+    defined_rows: int = field(default=0)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.sources[0].shape
+
+    def values(self, head: int = 0) -> np.ndarray:
+        """All cells of one source, (rows, cols) float64."""
+        rows, cols = self.shape
+        return self.sources[head].cells(0, min(rows, self.defined_rows), 0, cols)
+
+
+def picture(
+    spec: Encoding, dims: Dims, max_len: int, *, view: str | None = None, seed: int = 0, rows: int | None = None
+) -> Picture | None:
+    """What ``spec`` looks like for these sizes; None for an encoding that adds nothing.
+
+    view: one of ``spec.pictures`` (default: the first). rows: how many positions to show (default
+    max_len); more than max_len show where a learned table ends. Raises :class:`Refusal`.
+    """
+    module = spec.build(dims, max_len, torch.Generator().manual_seed(seed))
+    if not spec.pictures:
+        return None
+    view = view or spec.pictures[0]
+    return _PICTURES[view](module, rows or max_len)
+
+
+def _table(module: PositionModule, rows: int) -> Picture:
+    d_model = module.dims.d_model
+    defined = rows if module.spec.capabilities.unbounded else min(rows, module.max_len)
+    columns = getattr(module.spec, "columns", None)  # (frequencies, is_cos) where the cells are waves
+    if columns:
+        frequencies, is_cos = (read_only(c) for c in columns(d_model))
+        lengths = read_only(rotation.wavelengths(torch.tensor(frequencies)))
+        return Picture("table", (Waves(rows, frequencies, is_cos),), 1.0, 0, lengths, rows)
+    with torch.no_grad():
+        values = read_only(module.embed(torch.zeros(defined, d_model)))
+    if defined < rows:
+        values = read_only(np.pad(values, ((0, rows - defined), (0, 0)), constant_values=np.nan))
+    return Picture("table", (Cells(values),), float(np.nanmax(np.abs(values))), defined_rows=defined)
+
+
+def _angles(view: str) -> Callable[[PositionModule, int], Picture]:
+    def make(module: PositionModule, rows: int) -> Picture:
+        frequencies = module.spec.inv_freq(module.dims.d_head)
+        waves = Waves(rows, read_only(frequencies), np.full(len(frequencies), view == "cos"), view == "angle")
+        limit = np.pi if view == "angle" else 1.0
+        return Picture(view, (waves,), limit, 0, read_only(rotation.wavelengths(frequencies)), rows)
+
+    return make
+
+
+def _bias(module: PositionModule, rows: int) -> Picture:
+    check_square(rows)
+    profiles = bias_profiles(module, rows)
+    limit = float(np.nanmax(np.abs(profiles))) or 1.0
+    return Picture("bias", tuple(Diagonals(rows, read_only(p)) for p in profiles), limit, defined_rows=rows)
+
+
+def _distance_table(module: PositionModule, rows: int) -> Picture:
+    values = read_only(module.weight, np.float64)
+    reach = len(values) // 2
+    return Picture("distance_table", (Cells(values),), float(np.abs(values).max()), -reach, None, len(values))
+
+
+_PICTURES: dict[str, Callable[[PositionModule, int], Picture]] = {
+    "table": _table,
+    "cos": _angles("cos"),
+    "sin": _angles("sin"),
+    "angle": _angles("angle"),
+    "bias": _bias,
+    "distance_table": _distance_table,
+}
+
+
+def bias_profiles(module: PositionModule, length: int) -> np.ndarray:
+    """(H, 2 length - 1) float64: the bias for key - query = -(length-1) .. length-1, NaN where it needs a mask.
+
+    A bias that looks at the content is taken for queries and keys of ones.
+    """
+    ones = torch.ones(module.dims.n_heads, 1, module.dims.d_head, dtype=torch.float64)
+    keys = ones.expand(-1, 2 * length - 1, -1)
+    with torch.no_grad():
+        bias = module.double().bias(ones, keys, [length - 1], range(2 * length - 1))
+    profiles = bias.expand(module.dims.n_heads, 1, 2 * length - 1)[:, 0].numpy().copy()
+    if module.spec.needs_causal_mask:
+        profiles[:, length:] = np.nan
+    return profiles
+
+
+def check_square(length: int) -> None:
+    """Refuse a position x position matrix that no screen and no laptop is made for."""
+    if length > MAX_SQUARE:
+        raise Refusal(
+            Text(
+                "a position-by-position matrix is drawn for up to {limit} positions, got `max_len` {got}",
+                "位置×位置的矩阵最多画 {limit} 个位置，现在 `max_len` 是 {got}",
+            ),
+            field="max_len",
+            limit=MAX_SQUARE,
+            got=length,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Alikeness:
+    """How alike an encoding makes positions, for one kind of similarity.
+
+    distances (n,): from 0, or from -(L-1) where the two directions differ (``two_sided``).
+    mean, spread (n,): of the similarity at each distance, over all positions. rises: the distances from
+    which the mean rises although it is said to fall (right half). matrix: the position x position cells.
+    is_bias: the values are what is added to the scores of head ``head``, not a similarity of vectors.
+    """
+
+    distances: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    rises: np.ndarray
+    matrix: Diagonals | Cells
+    is_bias: bool
+
+    @property
+    def two_sided(self) -> bool:
+        return bool(self.distances[0] < 0)
+
+
+def alikeness(
+    spec: Encoding, dims: Dims, length: int, *, kind: str = "dot", head: int = 0, seed: int = 0, max_len: int = 512
+) -> Alikeness:
+    """Position similarity of any encoding on 0 .. length-1.
+
+    additive: similarity of the table's rows. rotary: of one vector turned to both positions, all its
+    entries 1/sqrt(2), so that dot is the kernel sum_i cos(k w_i). bias: the bias of ``head`` itself,
+    whatever ``kind`` says. Raises :class:`Refusal`.
+    """
+    similarity.check_kind(kind)
+    check_square(length)
+    module = spec.build(dims, max(length, max_len), torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        if spec.kind == "bias":
+            profile = bias_profiles(module, length)[head]
+            return _from_profile(profile, length, is_bias=True)
+        if spec.kind == "rotary":
+            same = torch.full((1, length, dims.d_head), 0.5**0.5, dtype=torch.float64)
+            turned = module.rotate(same, same, range(length), range(length))[0][0]
+            half = similarity.matrix(turned, kind)[0]  # depends on the distance only
+            return _from_profile(np.concatenate([half[:0:-1], half]), length, is_bias=False)
+        table = module.double().embed(torch.zeros(length, dims.d_model, dtype=torch.float64))
+    square = similarity.matrix(table, kind)
+    curve = similarity.diagonals(square)
+    return Alikeness(
+        np.arange(length), curve.mean, curve.spread, similarity.rises(curve.mean), Cells(read_only(square)), False
+    )
+
+
+def _from_profile(profile: np.ndarray, length: int, *, is_bias: bool) -> Alikeness:
+    right, left = profile[length - 1 :], profile[length - 1 :: -1]
+    one_sided = np.allclose(right, left, rtol=1e-12, atol=1e-12) or bool(np.isnan(right[1:]).any())
+    forward = left if np.isnan(right[1:]).any() else right
+    mean = forward if one_sided else profile
+    distances = np.arange(length) if one_sided else np.arange(-length + 1, length)
+    return Alikeness(
+        distances,
+        read_only(mean),
+        read_only(np.zeros_like(mean)),
+        similarity.rises(forward),
+        Diagonals(length, read_only(profile)),
+        is_bias,
+    )
