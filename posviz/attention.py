@@ -10,7 +10,17 @@ from typing import NamedTuple
 import torch
 
 from posviz.encodings.base import Encoding, PositionModule
-from posviz.types import AttentionTrace, Dims, Refusal, Text, Tokens, read_only, shown, whole_number
+from posviz.types import (
+    MAX_LEN,
+    AttentionTrace,
+    Dims,
+    Refusal,
+    Text,
+    Tokens,
+    read_only,
+    shown,
+    whole_number,
+)
 
 MASKS = ("none", "causal")
 MAX_SEED = 2**31 - 1
@@ -27,7 +37,8 @@ class Projections(NamedTuple):
 
 def untrained_projections(d_model: int, seed: int) -> Projections:
     """Seeded N(0, 1/d_model) matrices; they depend on the seed and d_model only, never on the encoding."""
-    generator = torch.Generator().manual_seed(seed)
+    # A stream of their own, or a learned table would begin with the very numbers of W_q.
+    generator = torch.Generator().manual_seed(seed + MAX_SEED + 1)
     return Projections(*(torch.randn(d_model, d_model, generator=generator) * d_model**-0.5 for _ in range(4)))
 
 
@@ -96,6 +107,7 @@ def check_mask(mask: str, spec: Encoding) -> None:
 
 def check_length(tokens: Tokens, max_len: int) -> None:
     """Refuse a sentence without tokens or longer than max_len."""
+    whole_number("max_len", max_len, 1, MAX_LEN)
     if not len(tokens):
         raise Refusal(
             Text("the sentence is empty; type at least one word", "句子是空的；请至少输入一个词"), field="text"

@@ -14,19 +14,42 @@ from posviz.types import Refusal, Text, shown
 PAIRINGS = ("half", "interleaved")
 
 
-def as_positions(positions: torch.Tensor | np.ndarray | Sequence[int], rows: int | None = None) -> torch.Tensor:
-    """Positions as an int64 tensor, (len,) or (len, axes); refused when not whole or negative.
-
-    rows: a table's number of rows; a position at or beyond it is refused, never wrapped.
-    """
-    tensor = torch.as_tensor(positions)
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+def whole_tensor(values: torch.Tensor | np.ndarray | Sequence[int]) -> torch.Tensor:
+    """Positions or distances of any shape as an int64 tensor; refused when not whole."""
+    if isinstance(values, torch.Tensor):
+        dtype = str(values.dtype).removeprefix("torch.")
+    else:
+        values = np.array(values)  # a copy: torch takes neither read-only nor reversed arrays
+        values = values if values.size else values.astype(np.int64)  # [] is an empty list of whole ones
+        dtype = str(values.dtype)
+    if not dtype.startswith(("int", "uint")):
         raise Refusal(
             Text("positions must be whole numbers, got {got}", "位置必须是整数，现在是 {got}"),
             field="positions",
-            got=str(tensor.dtype).removeprefix("torch."),
+            got=dtype,
         )
-    tensor = tensor.to(torch.int64)
+    return torch.as_tensor(values).to(torch.int64)
+
+
+def as_positions(
+    positions: torch.Tensor | np.ndarray | Sequence[int], rows: int | None = None, axes: int = 0
+) -> torch.Tensor:
+    """Positions as an int64 tensor, (len,), or (len, axes) if ``axes`` says so.
+
+    Refused when not whole, negative or of another shape. rows: a table's number of rows; a position
+    at or beyond it is refused, never wrapped.
+    """
+    tensor = whole_tensor(positions)
+    if tensor.shape[1:] != ((axes,) if axes else ()) or not tensor.dim():
+        raise Refusal(
+            Text(
+                "positions must have the shape {want}, got {got}",
+                "位置的形状必须是 {want}，现在是 {got}",
+            ),
+            field="positions",
+            want=f"(len, {axes})" if axes else "(len,)",
+            got=str(tuple(tensor.shape)),
+        )
     if tensor.numel() and int(tensor.min()) < 0:
         raise Refusal(
             Text("positions must not be negative, got {got}", "位置不能是负数，现在是 {got}"),
@@ -104,6 +127,15 @@ def rotate(x: torch.Tensor, theta: torch.Tensor, pairing: str) -> torch.Tensor:
     x (..., len, e), theta (len, n) radians with 2n <= e -> (..., len, e) in x's dtype.
     The cosines are taken in float64 before they are rounded to x's dtype.
     """
+    if not x.is_floating_point():  # their cosines would be rounded to 0 and 1
+        raise Refusal(
+            Text(
+                "the vectors to turn must be floating-point numbers, got {got}",
+                "要旋转的向量必须是浮点数，现在是 {got}",
+            ),
+            field="x",
+            got=str(x.dtype).removeprefix("torch."),
+        )
     width = 2 * theta.shape[-1]
     first, second = pair_dims(width, pairing)
     cos, sin = theta.cos().to(x.dtype), theta.sin().to(x.dtype)
@@ -112,3 +144,18 @@ def rotate(x: torch.Tensor, theta: torch.Tensor, pairing: str) -> torch.Tensor:
     turned[..., first] = a * cos - b * sin
     turned[..., second] = a * sin + b * cos
     return turned
+
+
+def shift_map(k: int, frequencies: torch.Tensor, is_cos: torch.Tensor) -> np.ndarray:
+    """M_k with PE(p + k) = M_k PE(p) for a sinusoidal table: (d, d) float64, orthogonal, determinant 1.
+
+    frequencies, is_cos: (d,) for each column. For each frequency w the pair (sin, cos) is turned:
+    sin((p+k)w) = cos(kw) sin(pw) + sin(kw) cos(pw); cos((p+k)w) = -sin(kw) sin(pw) + cos(kw) cos(pw).
+    """
+    w = np.asarray(frequencies, dtype=np.float64)
+    sines, cosines = np.flatnonzero(~np.asarray(is_cos)), np.flatnonzero(np.asarray(is_cos))
+    result = np.zeros((len(w), len(w)))
+    result[sines, sines] = result[cosines, cosines] = np.cos(k * w[sines])
+    result[sines, cosines] = np.sin(k * w[sines])
+    result[cosines, sines] = -np.sin(k * w[sines])
+    return result

@@ -7,7 +7,10 @@ import numpy as np
 import torch
 
 from posviz import rotation
-from posviz.types import Refusal, Text, shown
+from posviz.rotation import shift_map
+from posviz.types import Refusal, Text, read_only, shown
+
+__all__ = ["KINDS", "ByDistance", "by_distance", "check_kind", "diagonals", "matrix", "rises", "rope_bound", "rope_kernel", "shift_map"]
 
 KINDS = ("dot", "cosine", "scaled")
 
@@ -19,7 +22,7 @@ def matrix(table: torch.Tensor | np.ndarray, kind: str = "dot") -> np.ndarray:
     for sinusoids, whose rows all have the squared norm d/2.
     """
     check_kind(kind)
-    rows = np.asarray(table, dtype=np.float64)
+    rows = read_only(table, np.float64)
     if kind == "cosine":
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
@@ -59,24 +62,9 @@ def rises(curve: np.ndarray, tolerance: float = 1e-9) -> np.ndarray:
     return np.flatnonzero(np.diff(curve) > tolerance * np.abs(curve).max()).astype(np.int32)
 
 
-def shift_map(k: int, frequencies: torch.Tensor, is_cos: torch.Tensor) -> np.ndarray:
-    """M_k with PE(p + k) = M_k PE(p) for a sinusoidal table: (d, d) float64, orthogonal, determinant 1.
-
-    frequencies, is_cos: (d,) for each column. For each frequency w the pair (sin, cos) is turned:
-    sin((p+k)w) = cos(kw) sin(pw) + sin(kw) cos(pw); cos((p+k)w) = -sin(kw) sin(pw) + cos(kw) cos(pw).
-    """
-    w = np.asarray(frequencies, dtype=np.float64)
-    sines, cosines = np.flatnonzero(~np.asarray(is_cos)), np.flatnonzero(np.asarray(is_cos))
-    result = np.zeros((len(w), len(w)))
-    result[sines, sines] = result[cosines, cosines] = np.cos(k * w[sines])
-    result[sines, cosines] = np.sin(k * w[sines])
-    result[cosines, sines] = -np.sin(k * w[sines])
-    return result
-
-
 def rope_kernel(distances: torch.Tensor | np.ndarray, frequencies: torch.Tensor) -> np.ndarray:
     """(2/d) sum_i cos(k w_i): the score of two all-ones vectors k apart, 1 at k = 0. (n,) float64."""
-    theta = rotation.angles(torch.as_tensor(distances), frequencies)
+    theta = rotation.angles(rotation.whole_tensor(distances), frequencies)
     return theta.cos().mean(dim=1).numpy()
 
 
@@ -85,7 +73,7 @@ def rope_bound(distances: torch.Tensor | np.ndarray, frequencies: torch.Tensor) 
 
     It bounds how large a score can be; it falls with distance more steadily than the kernel itself.
     """
-    theta = rotation.angles(torch.as_tensor(distances), frequencies)
+    theta = rotation.angles(rotation.whole_tensor(distances), frequencies)
     partial = torch.polar(torch.ones_like(theta), theta).cumsum(dim=1)  # S_1 .. S_{d/2}
     return partial.abs().mean(dim=1).numpy()
 

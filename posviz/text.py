@@ -11,6 +11,8 @@ UNITS = ("character", "word", "byte")
 
 _RUNS = regex.compile(r"\p{Han}+|\P{Han}+")
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)  # Unicode default word boundaries
+_NEVER_DRAWN = regex.compile(r"[\p{Cc}\p{Bidi_Control}]")
+_UNSEEN = regex.compile(r"[\p{Cc}\p{Cf}\p{White_Space}\p{Default_Ignorable_Code_Point}]+")
 _CLUSTER = regex.compile(r"\X")  # extended grapheme clusters (UAX 29)
 
 
@@ -51,18 +53,22 @@ def tokenize(text: str, unit: str = "character") -> Tokens:
 
 
 def visible(piece: str) -> str:
-    """The piece as it is drawn: spaces and control characters become their Unicode pictures."""
-    return "".join(_picture(c) for c in piece)
+    """The piece as it is drawn: spaces and control characters become their Unicode pictures.
+
+    What turns the reading direction, and a piece of nothing visible, is drawn as its code: ⟨202E⟩.
+    """
+    coded = _UNSEEN if _UNSEEN.fullmatch(piece) else _NEVER_DRAWN
+    return "".join(_picture(c, bool(coded.match(c))) for c in piece)
 
 
-def _picture(c: str) -> str:
+def _picture(c: str, coded: bool) -> str:
     if c == " ":
         return "␣"
     if c < " ":
         return chr(0x2400 + ord(c))  # ␀, ␉, ␊ ...
     if c == "\x7f":
         return "␡"
-    return c
+    return f"⟨{ord(c):04X}⟩" if coded else c
 
 
 def _too_long(what: Text, got: int, limit: int) -> Refusal:

@@ -1,5 +1,6 @@
 """What the layers hand to each other: frozen dataclasses with their shapes, and the one kind of refusal."""
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,11 @@ class Text:
         return template.format(**values) if values else template
 
 
+    def filled(self, **values: Any) -> "Text":
+        """The same sentence with its values filled in, in every language."""
+        return Text(self.en.format(**values), self.zh.format(**values))
+
+
 class Refusal(ValueError):
     """A bad value, answered by one sentence: what was wrong, what was got, what is allowed.
 
@@ -43,6 +49,9 @@ class Refusal(ValueError):
         self._text, self.field, self.values = text, field, values
         super().__init__(self.text("en"))
 
+    def __reduce__(self) -> tuple[Any, ...]:  # an exception is copied by its args alone
+        return functools.partial(Refusal, self._text, field=self.field, **self.values), ()
+
     def text(self, lang: str = "en") -> str:
         return self._text(
             lang, **{k: v(lang) if isinstance(v, Text) else v for k, v in self.values.items()}
@@ -51,9 +60,16 @@ class Refusal(ValueError):
 
 def shown(value: Any, limit: int = 40) -> str:
     """A value as a message quotes it: short, one line, no control characters."""
+    if isinstance(value, int) and value.bit_length() > 4096:  # repr refuses very long numbers
+        return f"{'-' if value < 0 else ''}2^{value.bit_length() - 1}…"
     text = value if isinstance(value, str) else repr(value)
     text = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _quoted(value: Any) -> str:
+    """Where a number is due, text keeps its quotation marks: got '7' is not got 7."""
+    return shown(repr(value) if isinstance(value, str) else value)
 
 
 def whole_number(name: str, value: Any, low: int, high: int) -> int:
@@ -68,7 +84,7 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
             name=name,
             low=low,
             high=high,
-            got=shown(value),
+            got=_quoted(value),
         )
     return int(value)
 
@@ -80,9 +96,9 @@ def real_number(
     good = (
         isinstance(value, int | float | np.integer | np.floating)
         and not isinstance(value, bool)
-        and math.isfinite(value)
         and (value > low if above else value >= low)
         and (value < high if below else value <= high)
+        and math.isfinite(value)  # after the range: an int too large for a float is no OverflowError
     )
     if not good:
         lower = Text(f"above {low:g}", f"大于 {low:g}") if above else Text(f"from {low:g}", f"不小于 {low:g}")
@@ -98,7 +114,7 @@ def real_number(
             name=name,
             lower=lower,
             upper=upper,
-            got=shown(value),
+            got=_quoted(value),
         )
     return float(value)
 
@@ -160,9 +176,10 @@ class Tokens:
 
 
 def read_only(array: Any, dtype: Any = None) -> np.ndarray:
-    """A numpy copy nobody can write to; torch tensors are detached first."""
+    """A numpy copy nobody can write to; torch tensors are detached first, bfloat16 becomes float32."""
     if isinstance(array, torch.Tensor):
-        array = array.detach().cpu().numpy()
+        array = array.detach().cpu()
+        array = (array.float() if array.dtype == torch.bfloat16 else array).numpy()
     result = np.array(array, dtype=dtype)
     result.flags.writeable = False
     return result

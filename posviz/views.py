@@ -12,9 +12,10 @@ import torch
 
 from posviz import rotation, similarity
 from posviz.encodings.base import Encoding, PositionModule
-from posviz.types import Dims, Refusal, Text, read_only
+from posviz.types import MAX_LEN, Dims, Refusal, Text, read_only, shown, whole_number
 
 MAX_SQUARE = 2048  # positions of a position x position matrix
+MAX_ROWS = 2 * MAX_LEN  # the longest learned table, and as much beyond its end
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +109,21 @@ def picture(
     module = spec.build(dims, max_len, torch.Generator().manual_seed(seed))
     if not spec.pictures:
         return None
-    view = view or spec.pictures[0]
-    return _PICTURES[view](module, rows or max_len)
+    if rows is not None:
+        whole_number("rows", rows, 1, MAX_ROWS)
+    view = spec.pictures[0] if view is None else view
+    if view not in spec.pictures:
+        raise Refusal(
+            Text(
+                "`picture` of {name} must be one of {allowed}, got {got}",
+                "{name} 的 `picture` 只能是 {allowed} 之一，现在是 {got}",
+            ),
+            field="picture",
+            name=spec.title,
+            allowed=", ".join(spec.pictures),
+            got=shown(view),
+        )
+    return _PICTURES[view](module, max_len if rows is None else rows)
 
 
 def _table(module: PositionModule, rows: int) -> Picture:
@@ -177,6 +191,7 @@ def bias_profiles(module: PositionModule, length: int) -> np.ndarray:
 
 def check_square(length: int) -> None:
     """Refuse a position x position matrix that no screen and no laptop is made for."""
+    whole_number("max_len", length, 1, MAX_LEN)
     if length > MAX_SQUARE:
         raise Refusal(
             Text(
@@ -225,6 +240,7 @@ def alikeness(
     module = spec.build(dims, max(length, max_len), torch.Generator().manual_seed(seed))
     with torch.no_grad():
         if spec.kind == "bias":
+            whole_number("head", head, 0, dims.n_heads - 1)
             profile = bias_profiles(module, length)[head]
             return _from_profile(profile, length, is_bias=True)
         if spec.kind == "rotary":

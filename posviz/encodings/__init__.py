@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from posviz.encodings.alibi import Alibi
-from posviz.encodings.base import Capabilities, Encoding, Knob, Paper, PositionModule
+from posviz.encodings.base import Capabilities, Claim, Encoding, Knob, Paper, PositionModule
 from posviz.encodings.learned import Learned
 from posviz.encodings.none import NoPE
 from posviz.encodings.rope import Rope
@@ -28,9 +28,9 @@ ENCODINGS: Mapping[str, type[Encoding]] = MappingProxyType(
 )
 
 
-def make(name: str, **parameters: Any) -> Encoding:
+def make(name: str, /, **parameters: Any) -> Encoding:
     """The spec of the encoding ``name``; :class:`posviz.Refusal` (a ValueError) on anything it cannot take."""
-    if name not in ENCODINGS:
+    if not isinstance(name, str) or name not in ENCODINGS:
         raise Refusal(
             Text(
                 "`encoding` must be one of {allowed}, got {got}",
@@ -57,4 +57,4 @@ def make(name: str, **parameters: Any) -> Encoding:
     return cls(**parameters)
 
 
-__all__ = ["ENCODINGS", "Capabilities", "Encoding", "Knob", "Paper", "PositionModule", "make"]
+__all__ = ["ENCODINGS", "Capabilities", "Claim", "Encoding", "Knob", "Paper", "PositionModule", "make"]

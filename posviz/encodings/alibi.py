@@ -8,6 +8,7 @@ import torch
 
 from posviz.encodings.base import (
     Capabilities,
+    Claim,
     Encoding,
     Paper,
     PositionModule,
@@ -69,6 +70,32 @@ class Alibi(Encoding):
 
         return torch.cat([geometric(below), geometric(2 * below)[::2][: n_heads - below]])
 
+    def claims(self, module: PositionModule, length: int) -> list[Claim]:
+        slopes = self.slopes(module.dims.n_heads)
+        # exp(-s k) = 1/2 at k = ln 2 / s
+        half = math.log(2) / slopes
+        steps = module.bias(torch.zeros(1, dtype=torch.float64), torch.zeros(1), range(length), range(length)).diff(dim=-2)
+        below = torch.ones(length, length, dtype=torch.bool).tril(-1)[1:]  # keys before the query
+        error = float((steps.mT + slopes[:, None, None])[:, below.T].abs().max()) if length > 2 else 0.0
+        return [
+            Claim(
+                Text("steepest head: distance at which a weight halves", "最陡的头：权重减半的距离"),
+                float(half.min()),
+                Text("ln 2 / {s}", "ln 2 / {s}").filled(s=f"{float(slopes.max()):.4g}"),
+            ),
+            Claim(
+                Text("flattest head: distance at which a weight halves", "最平的头：权重减半的距离"),
+                float(half.max()),
+                Text("ln 2 / {s}", "ln 2 / {s}").filled(s=f"{float(slopes.min()):.4g}"),
+            ),
+            Claim(
+                Text("one step further back costs the slope: largest deviation", "每远一步正好扣一个斜率：最大偏差"),
+                error,
+                Text("should be 0", "应为 0"),
+                error < 1e-9,
+            ),
+        ]
+
     def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
         return _Module(self, dims, max_len)
 
@@ -80,13 +107,14 @@ class Alibi(Encoding):
     def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
         slopes = [float(s) for s in self.slopes(dims.n_heads)]
         form = "(n - m)" if self.causal else "-(n - m).abs()"
+        mask = "values.masked_fill_(n > m, torch.nan)  # later keys are masked\n" if self.causal else ""
         return f"""import torch
 
 slopes = torch.tensor({slopes}, dtype=torch.float64)
 n = torch.arange({length})[None, :]  # keys
 m = torch.arange({length})[:, None]  # queries
 values = slopes[:, None, None] * {form}  # (n_heads, length, length)
-"""
+{mask}"""
 
 
 class _Module(PositionModule):

@@ -86,6 +86,16 @@ class Capabilities:
     content: bool = False
 
 
+@dataclass(frozen=True)
+class Claim:
+    """Something an encoding promises, measured: what, the number, what it should be, whether it is."""
+
+    label: Text
+    value: float
+    expected: Text
+    holds: bool | None = None  # None: a fact without a promise
+
+
 class PositionModule(nn.Module):
     """The three hooks; each default is the identity, and attention always calls all three.
 
@@ -127,7 +137,8 @@ class Encoding:
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):
             if "knob" in item.metadata:
-                check_knob(item, getattr(self, item.name))
+                # frozen, but not yet handed out: 10000 and np.float64(10000) become 10000.0
+                object.__setattr__(self, item.name, check_knob(item, getattr(self, item.name)))
         self.check()
 
     def check(self) -> None:
@@ -162,6 +173,10 @@ class Encoding:
         end = Text(" Parameters: {v}.", " 参数：{v}。")(lang, v=values) if values else ""
         return f"{self.title(lang)}: {self.summary(lang)}{end} {self.paper}"
 
+    def claims(self, module: PositionModule, length: int) -> list[Claim]:
+        """What can be checked of this encoding on positions 0 .. length-1, computed now."""
+        return []
+
     def parameters(self) -> dict[str, Any]:
         """The spec's own parameters, name -> value."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if "knob" in f.metadata}
@@ -180,8 +195,8 @@ class Encoding:
         raise NotImplementedError
 
 
-def check_knob(item: dataclasses.Field, value: Any) -> None:
-    """Refuse a value outside its knob's range or of another type."""
+def check_knob(item: dataclasses.Field, value: Any) -> Any:
+    """The value as its knob's type; refused outside its range or of another type."""
     control: Knob = item.metadata["knob"]
     if control.choices or isinstance(item.default, bool):
         allowed = control.choices or (True, False)
@@ -193,10 +208,10 @@ def check_knob(item: dataclasses.Field, value: Any) -> None:
                 allowed=", ".join(map(str, allowed)),
                 got=shown(value),
             )
-    elif isinstance(item.default, int):
-        whole_number(item.name, value, int(control.low), int(control.high))
-    else:
-        real_number(item.name, value, control.low, control.high, above=control.above)
+        return value
+    if isinstance(item.default, int):
+        return whole_number(item.name, value, int(control.low), int(control.high))
+    return real_number(item.name, value, control.low, control.high, above=control.above)
 
 
 def relative_positions(q_pos: Positions, k_pos: Positions) -> torch.Tensor:

@@ -7,6 +7,7 @@ import torch
 
 from posviz.encodings.base import (
     Capabilities,
+    Claim,
     Encoding,
     Paper,
     PositionModule,
@@ -27,9 +28,8 @@ class Learned(Encoding):
         0.02,
         Text("std of the start values", "初始标准差"),
         Text("Spread of the untrained table; BERT and GPT-2 use 0.02.", "未训练表格的标准差；BERT 和 GPT-2 用 0.02。"),
-        low=0.0,
+        low=1e-6,  # not 0: far below, float32 would silently round the table to nothing
         high=10.0,
-        above=True,
     )
 
     kind: ClassVar[str] = "additive"
@@ -46,6 +46,29 @@ class Learned(Encoding):
         trainable=True, relative=False, unbounded=False, directional=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("table",)
+
+    def claims(self, module: PositionModule, length: int) -> list[Claim]:
+        weight = module.weight.detach().double()
+        nearest = torch.nn.functional.normalize(weight, dim=1)
+        neighbours = (nearest[:-1] * nearest[1:]).sum(1)
+        return [
+            Claim(
+                Text("trainable numbers, max_len × d_model", "可训练的数，max_len × d_model"),
+                weight.numel(),
+                Text("{n} × {d}", "{n} × {d}").filled(n=weight.shape[0], d=weight.shape[1]),
+                weight.numel() == module.max_len * module.dims.d_model,
+            ),
+            Claim(
+                Text("spread of the untrained table", "未训练表格的标准差"),
+                float(weight.std(correction=0)),
+                Text("drawn with {std}", "按 {std} 抽取").filled(std=f"{self.std:g}"),
+            ),
+            Claim(
+                Text("mean cosine of neighbouring positions: untrained, neighbours are strangers", "相邻位置的平均余弦：未训练时，邻居互不相识"),
+                float(neighbours.mean()) if len(neighbours) else float("nan"),
+                Text("about 0", "约为 0"),
+            ),
+        ]
 
     def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
         return _Module(self, dims, max_len, generator)

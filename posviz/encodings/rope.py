@@ -8,6 +8,7 @@ import torch
 
 from posviz.encodings.base import (
     Capabilities,
+    Claim,
     Encoding,
     Paper,
     PositionModule,
@@ -15,8 +16,8 @@ from posviz.encodings.base import (
     base_knob,
     knob,
 )
-from posviz.rotation import PAIRINGS, angles, as_positions, inv_freq, rotate
-from posviz.types import Dims, Refusal, Text
+from posviz.rotation import PAIRINGS, angles, as_positions, inv_freq, rotate, wavelengths
+from posviz.types import MAX_D_MODEL, Dims, Refusal, Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,11 @@ class Rope(Encoding):
     def _check_width(self, d_head: int, dims: Dims | None = None) -> None:
         if d_head % 2 or d_head < 2:
             whole = Text(" (d_model {d} / n_heads {h}); try d_model {t}", "（d_model {d} / {h} 个头）；可以试试 d_model {t}")
-            story = {} if dims is None else {"d": dims.d_model, "h": dims.n_heads, "t": dims.n_heads * (d_head + 1)}
+            story = {}
+            if dims is not None:
+                near = dims.d_model + dims.n_heads
+                near = near if near <= MAX_D_MODEL else dims.d_model - dims.n_heads
+                story = {"d": dims.d_model, "h": dims.n_heads, "t": near}
             raise Refusal(
                 Text("`d_head` must be even for RoPE, got {got}{more}", "RoPE 要求 `d_head` 为偶数，现在是 {got}{more}"),
                 field="d_model" if dims else "d_head",
@@ -102,6 +107,35 @@ class Rope(Encoding):
         """(..., len, d_head) turned by (len,) positions; same shape and dtype."""
         theta = angles(as_positions(positions), self.inv_freq(x.shape[-1]))
         return rotate(x, theta, self.pairing)
+
+    def claims(self, module: PositionModule, length: int) -> list[Claim]:
+        d_head = module.dims.d_head
+        x = torch.randn(2, 1, d_head, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        q, k = (row.expand(length, d_head) for row in x)
+        norm = float((self.rotate(q, range(length)).norm(dim=1) - q.norm(dim=1)).abs().max())
+        near = (self.rotate(q, range(length)) * self.rotate(k, range(3, length + 3))).sum(1)
+        far = (self.rotate(q, range(10_000, length + 10_000)) * self.rotate(k, range(10_003, length + 10_003))).sum(1)
+        change = float((near - far).abs().max())
+        longest = float(wavelengths(self.inv_freq(d_head)).max())
+        return [
+            Claim(
+                Text("length of a vector before and after turning, largest difference", "旋转前后向量长度之差的最大值"),
+                norm,
+                Text("should be 0", "应为 0"),
+                norm < 1e-9,
+            ),
+            Claim(
+                Text("score of q and k 3 apart, here and 10,000 positions further on, largest change", "相隔 3 的 q 与 k，整体后移 10,000 位时分数的最大变化"),
+                change,
+                Text("should be 0", "应为 0"),
+                change < 1e-6,
+            ),
+            Claim(
+                Text("slowest pair: positions for a full turn", "最慢的一对：转一整圈要多少个位置"),
+                longest,
+                Text("seen: {turns} turns", "可见 {turns} 圈").filled(turns=f"{length / longest:.3g}"),
+            ),
+        ]
 
     def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
         return _Module(self, dims, max_len)

@@ -8,6 +8,7 @@ import torch
 
 from posviz.encodings.base import (
     Capabilities,
+    Claim,
     Encoding,
     Paper,
     PositionModule,
@@ -16,6 +17,7 @@ from posviz.encodings.base import (
     relative_positions,
     seeded_normal,
 )
+from posviz.rotation import whole_tensor
 from posviz.types import Dims, Text
 
 
@@ -53,7 +55,31 @@ class Shaw(Encoding):
 
     def index(self, relative: torch.Tensor) -> torch.Tensor:
         """Row of the table for each key - query: clip(., -K, K) + K, in 0 .. 2K."""
-        return torch.as_tensor(relative).clamp(-self.max_relative, self.max_relative) + self.max_relative
+        return whole_tensor(relative).clamp(-self.max_relative, self.max_relative) + self.max_relative
+
+    def claims(self, module: PositionModule, length: int) -> list[Claim]:
+        reach = self.max_relative
+        ones = torch.ones(1, 1, module.dims.d_head)
+        far = module.bias(ones, ones, [0], [reach, reach + 1, reach + 1000]).detach()
+        return [
+            Claim(
+                Text("vectors in the table, 2K + 1", "表中的向量数，2K + 1"),
+                module.weight.shape[0],
+                Text("K = {k}", "K = {k}").filled(k=reach),
+                module.weight.shape[0] == 2 * reach + 1,
+            ),
+            Claim(
+                Text("bias at distance K, K + 1 and K + 1000: largest difference", "距离 K、K+1、K+1000 处偏置的最大差"),
+                float(far.max() - far.min()),
+                Text("should be 0", "应为 0"),
+                bool(far.max() == far.min()),
+            ),
+            Claim(
+                Text("trainable numbers, (2K + 1) × d_head", "可训练的数，(2K + 1) × d_head"),
+                module.weight.numel(),
+                Text("shared by all heads", "所有头共用"),
+            ),
+        ]
 
     def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
         return _Module(self, dims, max_len, generator)

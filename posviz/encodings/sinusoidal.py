@@ -7,6 +7,7 @@ import torch
 
 from posviz.encodings.base import (
     Capabilities,
+    Claim,
     Encoding,
     Paper,
     PositionModule,
@@ -14,8 +15,8 @@ from posviz.encodings.base import (
     base_knob,
     knob,
 )
-from posviz.rotation import angles, as_positions, inv_freq
-from posviz.types import Dims, Refusal, Text
+from posviz.rotation import angles, as_positions, inv_freq, shift_map, wavelengths
+from posviz.types import MAX_D_MODEL, Dims, Refusal, Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,8 @@ class Sinusoidal(Encoding):
     pictures: ClassVar[tuple[str, ...]] = ("table",)
 
     def fits(self, dims: Dims) -> None:
-        if dims.d_model % 2:
+        if dims.d_model % 2:  # then n_heads is odd as well, and divides this even neighbour
+            near = dims.d_model + dims.n_heads
             raise Refusal(
                 Text(
                     "`d_model` must be even for sinusoidal (sines and cosines come in pairs), got {got}; try {near}",
@@ -61,7 +63,7 @@ class Sinusoidal(Encoding):
                 ),
                 field="d_model",
                 got=dims.d_model,
-                near=dims.d_model + 1,
+                near=near if near <= MAX_D_MODEL else dims.d_model - dims.n_heads,
             )
 
     def columns(self, d_model: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -78,6 +80,34 @@ class Sinusoidal(Encoding):
         frequencies, is_cos = self.columns(d_model)
         theta = angles(as_positions(positions), frequencies)
         return torch.where(is_cos, theta.cos(), theta.sin())
+
+    def claims(self, module: PositionModule, length: int) -> list[Claim]:
+        d_model, k = module.dims.d_model, 5
+        table = self.table(range(length + k), d_model)
+        frequencies, is_cos = self.columns(d_model)
+        norm = float((table.square().sum(1) - d_model / 2).abs().max())
+        turned = table[:-k] @ torch.from_numpy(shift_map(k, frequencies, is_cos)).T
+        error = float((turned - table[k:]).abs().max())
+        longest = float(wavelengths(frequencies).max())
+        return [
+            Claim(
+                Text("‖PE(p)‖² − d/2, largest over all positions", "‖PE(p)‖² − d/2，所有位置上的最大值"),
+                norm,
+                Text("should be 0", "应为 0"),
+                norm < 1e-9,
+            ),
+            Claim(
+                Text("PE(p+5) − M₅ PE(p), largest cell: one fixed turn moves every position by 5", "PE(p+5) − M₅ PE(p) 的最大值：同一个旋转把每个位置移动 5"),
+                error,
+                Text("should be 0", "应为 0"),
+                error < 1e-9,
+            ),
+            Claim(
+                Text("longest wavelength in positions, 2π · base^((d−2)/d)", "最长的波长（位置数），2π · base^((d−2)/d)"),
+                longest,
+                Text("seen: {turns} turns", "可见 {turns} 圈").filled(turns=f"{length / longest:.3g}"),
+            ),
+        ]
 
     def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
         return _Module(self, dims, max_len)

@@ -8,6 +8,7 @@ import torch
 
 from posviz.encodings.base import (
     Capabilities,
+    Claim,
     Encoding,
     Paper,
     PositionModule,
@@ -16,6 +17,7 @@ from posviz.encodings.base import (
     relative_positions,
     seeded_normal,
 )
+from posviz.rotation import whole_tensor
 from posviz.types import Dims, Refusal, Text
 
 
@@ -119,7 +121,7 @@ class T5(Encoding):
 
     def buckets(self, relative: torch.Tensor) -> torch.Tensor:
         """Bucket of each key - query: whole numbers in, int64 of the same shape out."""
-        relative = torch.as_tensor(relative)
+        relative = whole_tensor(relative)
         if self.bidirectional:
             side = torch.where(relative > 0, self.buckets_per_side, 0)
             distance = relative.abs()
@@ -131,6 +133,28 @@ class T5(Encoding):
         )
         far = self.max_exact + torch.bucketize(distance, edges, right=True)
         return side + torch.where(distance < self.max_exact, distance, far)
+
+    def claims(self, module: PositionModule, length: int) -> list[Claim]:
+        used = self.buckets(torch.arange(-length + 1, length)).unique()
+        return [
+            Claim(
+                Text("distances that have a bucket of their own, each side", "每侧独占一桶的距离数"),
+                self.max_exact,
+                Text("0 … {last}", "0 … {last}").filled(last=self.max_exact - 1),
+            ),
+            Claim(
+                Text("buckets in use within these positions", "这些位置之内用到的桶数"),
+                len(used),
+                Text("of {n}", "共 {n} 个").filled(n=self.num_buckets),
+                len(used) <= self.num_buckets,
+            ),
+            Claim(
+                Text("trainable numbers, buckets × heads", "可训练的数，桶数 × 头数"),
+                module.weight.numel(),
+                Text("{b} × {h}", "{b} × {h}").filled(b=self.num_buckets, h=module.dims.n_heads),
+                module.weight.numel() == self.num_buckets * module.dims.n_heads,
+            ),
+        ]
 
     def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
         return _Module(self, dims, max_len, generator)

@@ -1,0 +1,24 @@
+"""Attention: every head of both sentences, and their difference with the words matched."""
+
+from posviz.ui import shell
+from posviz.ui.lang import _
+from posviz.ui.scenes import attention
+
+setting = shell.open_page()
+shell.header(
+    setting,
+    _("Same words, other order: what does each head look at?"),
+    _("Same weights, too. The third row is A − B with the words matched: without position it is all zero."),
+    strip_tools=attention.encoding_bar,
+)
+with shell.guard():
+    scene = attention.build(setting)
+    attention.show(scene)
+    shell.proof(attention.proof(setting, scene))
+    shell.details(
+        "attention",
+        formula=lambda: attention.formula(scene),
+        code=lambda: attention.code(setting),
+        save=lambda: attention.downloads(setting, scene),
+        badge=shell.untrained(setting),
+    )

@@ -1,0 +1,25 @@
+"""Rotation: RoPE turns queries and keys; only the difference of positions counts."""
+
+from posviz.ui import shell
+from posviz.ui.lang import _
+from posviz.ui.scenes import rotation
+
+setting = shell.open_page()
+shell.header(
+    setting,
+    _("How does RoPE keep only the distance?"),
+    _("Query and key turn with their own positions; move both together, and every angle between them stands still: so does the score."),
+    strip=False,
+    tools=lambda: rotation.toolbar(setting),
+)
+with shell.guard():
+    scene = rotation.build(setting)
+    rotation.show(scene)
+    shell.proof(rotation.proof(scene))
+    shell.details(
+        "rotation",
+        formula=lambda: rotation.formula(scene),
+        code=lambda: rotation.code(setting, scene),
+        save=lambda: rotation.downloads(setting, scene),
+        badge=shell.untrained(setting),
+    )

@@ -1,0 +1,25 @@
+"""Similarity: how alike an encoding makes two positions, against their distance."""
+
+from posviz.ui import shell
+from posviz.ui.lang import _
+from posviz.ui.scenes import similarity
+
+setting = shell.open_page()
+shell.header(
+    setting,
+    _("How alike are two positions?"),
+    _("Near is alike, far is not; but on the way it is not a slide, it is a ripple."),
+    strip=False,
+    tools=lambda: similarity.toolbar(setting),
+)
+with shell.guard():
+    scene = similarity.build(setting)
+    similarity.show(setting, scene)
+    shell.proof(similarity.proof(setting, scene))
+    similarity.tables(setting, scene)
+    shell.details(
+        "similarity",
+        formula=lambda: similarity.formula(setting, scene),
+        code=lambda: similarity.code(setting, scene),
+        save=lambda: similarity.downloads(setting, scene),
+    )

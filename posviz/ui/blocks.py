@@ -1,0 +1,108 @@
+"""Small pieces of HTML: header, token strip, numbers, refusals. All text is escaped here."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+import streamlit as st
+
+from posviz.text import visible
+from posviz.types import Tokens
+from posviz.ui.lang import _
+
+_CSS = Path(__file__).with_name("app.css")
+STRIP_LIMIT = 40  # tokens of a sentence in the strip; the pictures show all
+
+
+def style() -> None:
+    """The few rules that Streamlit's theme cannot express."""
+    st.html(_CSS)
+
+
+def title(question: str) -> None:
+    st.html(f'<h1 class="pv-title">{escape(question)}</h1>')
+
+
+def claim(sentence: str) -> None:
+    st.html(f'<p class="pv-claim">{escape(sentence)}</p>')
+
+
+def strip(a: Tokens, b: Tokens) -> None:
+    """Both sentences as tokens with their positions: the audience's anchor."""
+    st.html(f'<div class="pv-strip">{_row(a, "a")}{_row(b, "b")}</div>', width="content")
+
+
+def _row(tokens: Tokens, side: str) -> str:
+    cells = [
+        f'<span class="pv-token" title="{escape(label)}"><bdi>{escape(visible(piece))}</bdi><sub>{i}</sub></span>'
+        for i, (piece, label) in enumerate(zip(tokens.pieces, tokens.labels, strict=True))
+    ][:STRIP_LIMIT]
+    more = len(tokens) - len(cells)
+    if more > 0:
+        cells.append(f'<span class="pv-more">+{more}</span>')
+    body = "".join(cells) or f'<span class="pv-more">{escape(_("type a sentence in the sidebar"))}</span>'
+    return f'<div class="pv-{side}"><b>{side.upper()}</b>{body}</div>'
+
+
+class Number(NamedTuple):
+    """A large number: its text, what it measures, what it should be, and whether it is (None: no claim)."""
+
+    value: str
+    caption: str
+    expected: str = ""
+    holds: bool | None = None
+
+
+def numbers(items: Sequence[Number]) -> None:
+    cells = []
+    for item in items:
+        mark = {True: " pv-holds", False: " pv-fails", None: ""}[item.holds]
+        cells.append(
+            f'<div class="pv-number{mark}"><div><strong>{escape(item.value)}</strong>'
+            f"<span>{escape(item.expected)}</span></div><p>{escape(item.caption)}</p></div>"
+        )
+    st.html(f'<div class="pv-numbers">{"".join(cells)}</div>')
+
+
+def refusal(sentence: str) -> None:
+    st.html(f'<div class="pv-refusal" role="alert">{escape(sentence)}</div>')
+
+
+def note(sentence: str) -> None:
+    """One quiet line under a picture."""
+    st.html(f'<p class="pv-note">{escape(sentence)}</p>')
+
+
+def badge(sentence: str) -> None:
+    st.html(f'<p class="pv-badge">{escape(sentence)}</p>')
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
+    """A small table of numbers; the first column names the row."""
+    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(c)}</td>" for c in row[1:])}</tr>'
+        for row in rows
+    )
+    st.html(
+        f'<table class="pv-table"><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def compact(x: float, digits: int = 3) -> str:
+    """1.2×10⁻⁷, 0.45, 31.5: a number as it is set large."""
+    if x != x:
+        return "–"
+    if x == 0:
+        return "0"
+    size = abs(x)
+    sign = "−" if x < 0 else ""
+    if 1e3 <= size < 1e7:
+        return sign + f"{size:,.0f}"
+    if not 1e-3 <= size < 1e7:
+        mantissa, exponent = f"{size:.1e}".split("e")
+        power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"{sign}{mantissa}×10{power}"
+    return sign + f"{size:#.{digits}g}".rstrip(".")

@@ -1,0 +1,246 @@
+"""The visible controls. Each writes into its URL parameter and is set from it on every run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from posviz import encodings
+from posviz.types import LANGUAGES, MAX_HEADS, Refusal
+from posviz.ui import state
+from posviz.ui.lang import NAMES, _, current
+
+# (A, B, unit): two reversals, the same words twice, 20 characters with the lines exchanged, English.
+PRESETS = (
+    ("我爱你", "你爱我", "character"),
+    ("狗咬人", "人咬狗", "character"),
+    ("我知道你知道", "你知道我知道", "character"),
+    ("春眠不觉晓处处闻啼鸟夜来风雨声花落知多少", "夜来风雨声花落知多少春眠不觉晓处处闻啼鸟", "character"),
+    ("dog bites man", "man bites dog", "word"),
+    ("the cat that the dog saw ran", "the dog that the cat saw ran", "word"),
+)
+
+
+def _commit(name: str, key: str, convert: Callable[[Any], Any] = lambda v: v) -> None:
+    """The callback of a visible control: its value becomes the parameter's text."""
+    value = st.session_state[key]
+    if value is not None:
+        state.put(name, convert(value))
+
+
+def _value(param: state.Param, text: str) -> Any:
+    """What a visible control shows: the parameter's value, or its default while the text means nothing."""
+    try:
+        return param.read(param.name, text)
+    except Refusal:
+        return param.read(param.name, param.default)
+
+
+def _text(param: state.Param) -> str:
+    return st.session_state.get(param.name, param.default)
+
+
+def pick(
+    name: str, label: str, options: Mapping[Any, str], *, style: str = "segments", help: str | None = None, at: str = "",
+    collapsed: bool = False, shown: Any = None, width: int | str | None = None,
+) -> Any:
+    """One of a few named options: value -> label. style: "segments" or "select". at: sets a second control
+    apart. shown: what it shows where the parameter says something else."""
+    param = state.PARAMS.get(name) or _own(name)
+    key = f"w_{name}{at}"
+    value = _value(param, _text(param))
+    st.session_state[key] = shown if shown is not None else value if value in options else next(iter(options))
+    shared: dict[str, Any] = {
+        "format_func": lambda v: options.get(v, str(v)),
+        "key": key,
+        "help": help,
+        "on_change": _commit,
+        "args": (name, key),
+        "label_visibility": "collapsed" if collapsed else "visible",
+    }
+    if style == "select":
+        return st.selectbox(label, list(options), filter_mode=None, width=width or "stretch", **shared)
+    return st.segmented_control(label, list(options), required=True, **shared)
+
+
+def several(name: str, label: str, options: Mapping[str, str]) -> None:
+    """Any number of named options; the URL lists their names."""
+    key = f"w_{name}"
+    st.session_state[key] = [v for v in _value(state.PARAMS[name], state.raw(name)) if v in options]
+    st.pills(
+        label,
+        list(options),
+        selection_mode="multi",
+        format_func=options.__getitem__,
+        key=key,
+        on_change=_commit,
+        args=(name, key, ",".join),
+    )
+
+
+def number(
+    name: str,
+    label: str,
+    *,
+    step: float,
+    help: str | None = None,
+    at: str = "",
+    width: int | str = "stretch",
+    fallback: int | None = None,
+) -> None:
+    """A number box. Its bounds are the core's, which answers with a sentence; nothing is clamped here.
+
+    fallback: what an optional parameter shows while the URL leaves it out.
+    """
+    param = state.PARAMS.get(name) or _own(name)
+    key = f"w_{name}{at}"
+    value = _value(param, _text(param))
+    if value is None:
+        value = fallback
+    whole = isinstance(value, int)
+    if not abs(value) <= state.JS_SAFE:  # also nan: the box cannot hold it, the page says so
+        value = param.read(param.name, param.default)
+    st.session_state[key] = value
+    st.number_input(
+        label,
+        key=key,
+        step=int(step) if whole else float(step),
+        format=None if whole else "%.6g",
+        help=help,
+        width=width,
+        on_change=_commit,
+        args=(name, key),
+    )
+
+
+def toggle(name: str, label: str, *, help: str | None = None) -> bool:
+    param = state.PARAMS.get(name) or _own(name)
+    key = f"w_{name}"
+    value = _value(param, _text(param))
+    st.session_state[key] = value in (True, "on")
+    return st.toggle(label, key=key, help=help, on_change=_commit, args=(name, key))
+
+
+def _own(name: str) -> state.Param:
+    """The parameter of an encoding's own knob, ``rope_pairing``."""
+    encoding, item = name.split("_", 1)
+    return state.knob_param(encoding, item)
+
+
+def encoding_names(names: Sequence[str] | None = None) -> dict[str, str]:
+    """Registry name -> title in the session's language."""
+    lang = current()
+    return {name: encodings.ENCODINGS[name].title(lang) for name in names or encodings.ENCODINGS}
+
+
+def sidebar(pages: Sequence[st.Page]) -> None:
+    """Brand, language, pages, sentences, encoding, sizes: the same on every page."""
+    with st.sidebar:
+        left, right = st.columns([1, 1], vertical_alignment="center")
+        left.html('<div class="pv-brand">posviz</div>')
+        with right:
+            _language()
+        with st.container(key="nav", gap=None):
+            for page in pages:
+                st.page_link(page, label=page.title, width="stretch")
+        _sentences()
+        pick("unit", _("cut into"), {"character": _("characters"), "word": _("words"), "byte": _("bytes")})
+        pick("encoding", _("position encoding"), encoding_names(), style="select")
+        _knobs(st.session_state.get("w_encoding", "none"))
+        _sizes()
+        with st.expander(_("more")):
+            number("seed", _("seed"), step=1, help=_("of the untrained embeddings, projections and tables"))
+            pick("mask", _("mask"), {"none": _("full"), "causal": _("causal")})
+            pick("precision", _("computed in"), {name: name for name in state.PRECISIONS})
+
+
+def _language() -> None:
+    key = "w_lang"
+    st.session_state[key] = current()
+    st.segmented_control(
+        _("language"),
+        [lang for lang in reversed(LANGUAGES)],
+        format_func=NAMES.__getitem__,
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+        on_change=_commit,
+        args=("lang", key),
+    )
+
+
+def _sentences() -> None:
+    for side in ("a", "b"):
+        mark, box = st.columns([1, 6], vertical_alignment="center", gap="small")
+        mark.html(f'<div class="pv-side pv-{side}"><span class="pv-dot"></span>{side.upper()}</div>')
+        box.text_input(
+            _("sentence {side}").format(side=side.upper()),
+            value=state.PARAMS[side].default,
+            key=side,
+            bind="query-params",
+            live=True,
+            placeholder=_("type a sentence"),
+            label_visibility="collapsed",
+        )
+    left, right = st.columns([1, 1])
+    left.button(_("⇅ swap"), on_click=_swap, width="stretch", help=_("exchange A and B"))
+    with right.popover(_("examples"), width="stretch"):
+        for i, (a, b, unit) in enumerate(PRESETS):
+            st.button(f"{a} / {b}", key=f"preset{i}", on_click=_set_sentences, args=(a, b, unit), width="stretch")
+
+
+def _swap() -> None:
+    _set_sentences(state.raw("b"), state.raw("a"))
+
+
+def _set_sentences(a: str, b: str, unit: str | None = None) -> None:
+    st.session_state["a"], st.session_state["b"] = a, b
+    if unit:
+        state.put("unit", unit)
+
+
+def _knobs(name: str) -> None:
+    """The chosen encoding's own parameters, made from its field metadata."""
+    lang = current()
+    for item, (knob, default) in state.knobs(name).items():
+        label, help, full = knob.label(lang), knob.help(lang), f"{name}_{item}"
+        if knob.choices:
+            pick(full, label, {c: c for c in knob.choices}, help=help)
+        elif isinstance(default, bool):
+            toggle(full, label, help=help)
+        else:
+            number(full, label, step=1 if isinstance(default, int) else default / 2, help=help)
+
+
+def _sizes() -> None:
+    left, right = st.columns(2)
+    heads = _value(state.PARAMS["heads"], state.raw("heads"))
+    d_model = _value(state.PARAMS["d_model"], state.raw("d_model"))
+    with left:
+        # + and - keep d_head even, so that no step leads to a refusal; typing may.
+        number("d_model", "d_model", step=2 * heads if 0 < heads <= MAX_HEADS else 2)
+    with right:
+        fits = [h for h in range(1, MAX_HEADS + 1) if d_model > 0 and d_model % h == 0]
+        options = sorted({*fits, heads})
+        pick("heads", _("heads"), {h: str(h) for h in options}, style="select")
+    with left:
+        number("max_len", "max_len", step=16)
+    with right:
+        number("base", "base", step=1000)
+    _base_slider()
+
+
+def _base_slider() -> None:
+    key = "w_log_base"
+    base = _value(state.PARAMS["base"], state.raw("base"))
+    st.session_state[key] = round(state.log_base(base), 2) if base > 0 and base != float("inf") else 4.0
+    st.slider(
+        _("base on a log scale: 10^x"),
+        min_value=0.1,
+        max_value=7.0,
+        step=0.05,
+        format="10^%.2f",
+        key=key,
+        on_change=_commit,
+        args=("base", key, lambda exponent: float(f"{10**exponent:.3g}")),
+    )

@@ -1,0 +1,201 @@
+"""Attention: every head of A, of B, and their difference with the words matched."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from posviz import compare
+from posviz.text import visible
+from posviz.types import AttentionTrace
+from posviz.ui import blocks, cached, controls, save, state
+from posviz.ui.canvas import heads as canvas
+from posviz.ui.lang import _, labels
+
+KEY = "attention_canvas"
+PART_CELLS = 1_000_000  # numbers of score parts that travel; beyond, only weights do
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Both traces, the matched words, and the difference of the weights between them."""
+
+    a: AttentionTrace
+    b: AttentionTrace
+    pairs: tuple[tuple[int, int], ...]
+    difference: np.ndarray
+
+
+def build(setting: state.Setting) -> Scene:
+    layer = {
+        "seed": setting.seed,
+        "mask": setting.mask,
+        "max_len": setting.max_len,
+        "precision": setting.precision,
+    }
+    a, b = (cached.trace(setting.tokens(side), setting.spec, setting.dims, **layer) for side in "ab")
+    pairs = compare.match(a.tokens, b.tokens)
+    return Scene(a, b, pairs, compare.weights(a, b, pairs))
+
+
+def encoding_bar() -> None:
+    """The encodings side by side, so that a click changes the cells in place."""
+    controls.pick("encoding", _("position encoding"), controls.encoding_names(), at="_page", collapsed=True)
+
+
+def _parts(trace: AttentionTrace) -> dict[str, np.ndarray] | None:
+    total = sum(part.size for part in trace.parts.values())
+    return {**trace.parts, "scores": trace.scores} if total <= PART_CELLS else None
+
+
+def _bias_by_distance(trace: AttentionTrace) -> tuple[np.ndarray, np.ndarray] | None:
+    """The bias along the first row and column: every distance once, where only the distance counts."""
+    traits = trace.spec.capabilities
+    if trace.spec.kind != "bias" or traits.content or not traits.relative:
+        return None
+    length = len(trace.tokens)
+    after, before = trace.bias[:, 0, :], trace.bias[:, 1:, 0]
+    distances = np.concatenate([np.arange(length), -np.arange(1, length)])
+    keep = distances <= 0 if trace.mask == "causal" else slice(None)
+    return distances[keep], np.concatenate([after, before], axis=1)[:, keep]
+
+
+def _scale(trace: AttentionTrace) -> str:
+    return "1" if trace.scale == 1 else f"√{trace.dims.d_head}" if np.isclose(trace.scale, trace.dims.d_head**-0.5) else f"{1 / trace.scale:.4g}"
+
+
+def bundle(scene: Scene) -> bytes:
+    i = [pair[0] for pair in scene.pairs]
+    return canvas.bundle(
+        tokens_a=[visible(piece) for piece in scene.a.tokens.pieces],
+        tokens_b=[visible(piece) for piece in scene.b.tokens.pieces],
+        diff_tokens=[visible(scene.a.tokens.pieces[k]) for k in i],
+        weights_a=scene.a.weights,
+        weights_b=scene.b.weights,
+        difference=scene.difference,
+        pairs=scene.pairs,
+        allowed_a=scene.a.allowed,
+        allowed_b=scene.b.allowed,
+        allowed_d=_allowed_both(scene),
+        parts_a=_parts(scene.a),
+        parts_b=_parts(scene.b),
+        scale=_scale(scene.a),
+        bias_by_distance=_bias_by_distance(max(scene.a, scene.b, key=lambda t: len(t.tokens))),
+        selected=_most_changed(scene),
+        labels=labels(canvas.LABELS),
+        alt=_("Attention weights of {n} heads for both sentences and their difference").format(n=scene.a.dims.n_heads),
+        file="posviz-attention",
+    )
+
+
+def _most_changed(scene: Scene) -> canvas.Cell | None:
+    """The cell of A that the other order changes most: what the panel explains before anybody points."""
+    if not scene.difference.size:
+        return None
+    h, i, j = np.unravel_index(int(np.abs(scene.difference).argmax()), scene.difference.shape)
+    return {"sentence": "a", "head": int(h), "row": scene.pairs[i][0], "col": scene.pairs[j][0]}
+
+
+def _allowed_both(scene: Scene) -> np.ndarray:
+    """(M, M): a difference is masked where neither sentence may look."""
+    i, j = np.array(scene.pairs, dtype=int).reshape(-1, 2).T
+    return scene.a.allowed[i[:, None], i] | scene.b.allowed[j[:, None], j]
+
+
+def show(scene: Scene) -> None:
+    canvas.show(bundle(scene), key=KEY)
+
+
+def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
+    sums = max(float(np.abs(t.weights.sum(-1) - 1).max()) for t in (scene.a, scene.b))
+    parts = max(float(np.abs(sum(t.parts.values()) - t.scores).max()) for t in (scene.a, scene.b))
+    largest = float(np.abs(scene.difference).max()) if scene.difference.size else float("nan")
+    plain = setting.spec.kind == "none" and setting.mask == "none" and len(scene.pairs) == len(scene.a.tokens) == len(scene.b.tokens)
+    tolerance = 1e-4 if setting.precision == "float32" else 1e-10
+    return [
+        blocks.Number(
+            blocks.compact(largest),
+            _("largest difference of a weight between A and B, words matched"),
+            _("should be 0") if plain else _("of at most 1"),
+            largest < tolerance if plain else None,
+        ),
+        blocks.Number(blocks.compact(sums), _("rows of weights: sum − 1, largest"), _("should be 0"), sums < tolerance),
+        blocks.Number(
+            blocks.compact(parts), _("parts of the score added up, minus the score, largest"), _("should be 0"), parts < tolerance
+        ),
+    ]
+
+
+def _cell(scene: Scene) -> tuple[AttentionTrace, int, int, int]:
+    """The pinned cell, as (trace, head, query, key); the first cell until somebody pins one."""
+    seen = getattr(st.session_state.get(KEY), "cell", None) or {}
+    trace = scene.b if seen.get("sentence") == "b" else scene.a
+    h, i, j = (int(seen.get(name, 0)) for name in ("head", "row", "col"))
+    if seen.get("sentence") == "d" and max(i, j) < len(scene.pairs):
+        i, j = scene.pairs[i][0], scene.pairs[j][0]
+    heads, length = trace.weights.shape[:2]
+    return (trace, h, i, j) if h < heads and max(i, j) < length else (trace, 0, 0, 0)
+
+
+def formula(scene: Scene) -> None:
+    trace, h, i, j = _cell(scene)
+    side = "B" if trace is scene.b and trace is not scene.a else "A"
+    product = float(trace.q_rotated[h, i] @ trace.k_rotated[h, j])
+    score, weight = float(trace.scores[h, i, j]), float(trace.weights[h, i, j])
+    st.latex(r"\mathrm{head}_h = \mathrm{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{d}} + b\right)V_h,\qquad \mathrm{MultiHead} = [\mathrm{head}_0;\dots;\mathrm{head}_{H-1}]\,W_O")
+    st.latex(
+        rf"{side},\ h={h}:\quad s_{{{i},{j}}} = {product:.5f} \cdot {trace.scale:.4g} + ({float(trace.bias[h, i, j]):.5f}) = {score:.5f}"
+    )
+    if not trace.allowed[i, j]:
+        blocks.note(_("This key is masked: its weight is 0."))
+        return
+    row = trace.scores[h, i][trace.allowed[i]]
+    total = float(np.exp(row - row.max()).sum())
+    st.latex(
+        rf"w_{{{i},{j}}} = \frac{{e^{{{score:.5f}}}}}{{\sum_n e^{{s_{{{i},n}}}}}} = \frac{{{np.exp(score - row.max()):.5f}}}{{{total:.5f}}} = \mathbf{{{weight:.6f}}}"
+    )
+
+
+def code(setting: state.Setting) -> str:
+    dims = setting.dims
+    return f"""import torch
+from posviz import Dims, attention, encodings, text
+
+spec = {setting.spec.call()}
+trace = attention.attend(
+    text.tokenize({state.raw("a")!r}, {state.get("unit")!r}), spec, Dims(d_model={dims.d_model}, n_heads={dims.n_heads}),
+    seed={setting.seed}, mask={setting.mask!r}, max_len={setting.max_len}, dtype=torch.{setting.precision},
+)
+# the same by hand, from queries and keys
+q, k = torch.tensor(trace.q_rotated), torch.tensor(trace.k_rotated)  # (n_heads, length, d_head)
+scores = q @ k.mT * trace.scale + torch.tensor(trace.bias)           # (n_heads, length, length)
+scores = scores.masked_fill(~torch.tensor(trace.allowed), -torch.inf)
+values = scores.softmax(-1)
+print((values - torch.tensor(trace.weights)).abs().max())
+"""
+
+
+def downloads(setting: state.Setting, scene: Scene) -> None:
+    def arrays() -> dict[str, np.ndarray]:
+        found = {"difference": scene.difference, "pairs": np.array(scene.pairs, dtype=np.int32).reshape(-1, 2)}
+        for side, t in (("a", scene.a), ("b", scene.b)):
+            found |= {f"{side}_{name}": getattr(t, name) for name in ("weights", "scores", "q", "k", "v", "output")}
+            found |= {f"{side}_part_{name}": part for name, part in t.parts.items()}
+        return found
+
+    def table() -> list[list[object]]:
+        lines: list[list[object]] = [["sentence", "head", "query", "key", "score", "weight"]]
+        for side, t in (("A", scene.a), ("B", scene.b)):
+            for (h, i, j), weight in np.ndenumerate(t.weights):
+                lines.append([side, h, i, j, float(t.scores[h, i, j]), float(weight)])
+        return lines
+
+    save.row(
+        "attention",
+        component="heads",
+        data=bundle(scene),
+        title=_("Same words, other order: what does each head look at?"),
+        caption=setting.parameters,
+        arrays=arrays,
+        table=table,
+    )

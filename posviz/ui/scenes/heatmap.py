@@ -1,0 +1,301 @@
+"""Heatmap: the additive table, the bias of each head, or the rotation, cell by cell."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+import torch
+
+from posviz import views
+from posviz.encodings import Encoding
+from posviz.types import Dims, Refusal
+from posviz.ui import blocks, cached, controls, save, state
+from posviz.ui.canvas import matrix as canvas
+from posviz.ui.lang import N_, _, labels
+
+KEY = "heatmap_canvas"
+WHOLE = 2_000_000  # cells of a table that are sent whole; larger ones as an overview with windows
+
+VIEWS = {
+    "table": N_("table"),
+    "cos": N_("cos mθ"),
+    "sin": N_("sin mθ"),
+    "angle": N_("angle mθ"),
+    "bias": N_("bias"),
+    "distance_table": N_("vector for each distance"),
+}
+CLAIMS = {
+    "table": N_("Each row is one position; each column one dimension. What is added to the word at that position is its row."),
+    "waves": N_("Fast stripes left, slow ones right: a clock with many hands."),
+    "rotary": N_("Each column is one pair of dimensions: left ones turn fast, right ones slowly."),
+    "bias": N_("What is added to the score of query and key: every head has its own picture, and only the distance counts."),
+    "distance_table": N_("One vector for each distance from −K to K; beyond K the last one is used."),
+    "none": N_("Nothing is added anywhere."),
+}
+# axis names: (rows, columns), and how a row and a column are called in the picture
+AXES = {
+    "table": (N_("position"), N_("dimension")),
+    "cos": (N_("position"), N_("pair")),
+    "sin": (N_("position"), N_("pair")),
+    "angle": (N_("position"), N_("pair")),
+    "bias": (N_("query"), N_("key")),
+    "distance_table": (N_("distance key − query"), N_("dimension of a head")),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The chosen picture, perhaps a second one with other parameters, and the chosen cell."""
+
+    picture: views.Picture | None
+    second: views.Picture | None
+    view: str
+    head: int
+    row: int
+    col: int
+    second_setting: str
+    badge: str
+
+
+def claim(setting: state.Setting) -> str:
+    """One sentence under the title, for the kind of picture that follows."""
+    try:
+        spec = setting.spec
+    except Refusal:
+        return ""
+    key = {"none": "none", "rotary": "rotary", "bias": "bias"}.get(spec.kind, "table")
+    if "distance_table" in spec.pictures:
+        key = "distance_table"
+    elif hasattr(spec, "columns"):
+        key = "waves"
+    return _(CLAIMS[key])
+
+
+def build(setting: state.Setting) -> Scene:
+    spec, dims = setting.spec, setting.dims
+    view = _choose_view(spec)
+    picture = _picture(setting, spec, dims, view)
+    if picture is None:
+        return Scene(None, None, "", 0, 0, 0, "", "")
+    second, described = _second(setting, view)
+    head = state.chosen("head", len(picture.sources), 0)
+    rows, cols = picture.shape
+    # The cell that the formula explains: one with a story, until somebody clicks.
+    row = state.chosen("row", rows, rows // 2 if view == "bias" else 37)
+    col = state.chosen("col", cols, rows // 4 if view == "bias" else cols * 21 // 64)
+    badge = ""
+    if spec.capabilities.trainable:
+        badge = _("untrained · seed {seed}").format(seed=setting.seed)
+    return Scene(picture, second, view, head, row, col, described, badge)
+
+
+def _choose_view(spec: Encoding) -> str | None:
+    asked = state.get("view")
+    if not spec.pictures:
+        return None
+    if asked in spec.pictures:
+        return asked
+    return spec.pictures[0]  # another encoding's view: this one does not have it
+
+
+def _rows(spec: Encoding, max_len: int) -> int:
+    """A table that ends is drawn a little beyond its end, so that the end is seen."""
+    return max_len if spec.capabilities.unbounded else max_len + max(1, max_len // 8)
+
+
+def _picture(setting: state.Setting, spec: Encoding, dims: Dims, view: str | None) -> views.Picture | None:
+    return cached.picture(
+        spec, dims, setting.max_len, view=view, seed=setting.seed, rows=_rows(spec, setting.max_len)
+    )
+
+
+def compare_knobs(spec: Encoding) -> list[str]:
+    """Which parameters the second picture may change."""
+    found = []
+    if "base" in spec.parameters():
+        found.append("base2")
+    if spec.kind in ("additive", "rotary"):
+        found.append("d_model2")
+    if spec.kind in ("rotary", "bias"):
+        found.append("heads2")
+    return found
+
+
+def _second(setting: state.Setting, view: str) -> tuple[views.Picture | None, str]:
+    spec, dims = setting.spec, setting.dims
+    if state.get("compare") == "off":
+        return None, ""
+    offered = compare_knobs(spec)
+    d_model = state.get("d_model2") if "d_model2" in offered else None
+    n_heads = state.get("heads2") if "heads2" in offered else None
+    other_dims = Dims(d_model=d_model or dims.d_model, n_heads=n_heads or dims.n_heads)
+    other = setting.other(spec.name, **({"base": state.get("base2")} if "base2" in offered else {}))
+    return _picture(setting, other, other_dims, view), _described(other, other_dims)
+
+
+def _described(spec: Encoding, dims: Dims) -> str:
+    base = f"base {spec.base:g} · " if "base" in spec.parameters() else ""
+    heads = f" · H {dims.n_heads}" if spec.kind in ("rotary", "bias") else ""
+    return f"{base}d_model {dims.d_model}{heads}"
+
+
+def toolbar(setting: state.Setting) -> None:
+    """Which view, and the second set of parameters."""
+    spec = setting.spec
+    if len(spec.pictures) > 1:
+        current = _choose_view(spec)
+        controls.pick("view", _("view"), {v: _(VIEWS[v]) for v in spec.pictures}, shown=current, collapsed=True)
+    if not compare_knobs(spec):
+        return
+    if state.get("compare") == "on":
+        offered = compare_knobs(spec)
+        if "base2" in offered:
+            controls.number("base2", _("second base"), step=100, width=140)
+        if "d_model2" in offered:
+            controls.number("d_model2", _("second d_model"), step=2, width=140, fallback=setting.dims.d_model)
+        if "heads2" in offered:
+            controls.number("heads2", _("second heads"), step=1, width=140, fallback=setting.dims.n_heads)
+    controls.pick("compare", _("compare"), {"off": _("one"), "on": _("compare")}, collapsed=True)
+
+
+def _source(picture: views.Picture, head: int) -> canvas.Source:
+    cells = picture.sources[head]
+    if isinstance(cells, views.Waves):
+        return canvas.Sinusoid(
+            omega=cells.frequencies, is_cos=cells.is_cos, rows=cells.rows, wrap=cells.wrap
+        )
+    if isinstance(cells, views.Diagonals):
+        return canvas.Toeplitz(profile=cells.profile, rows=cells.rows, cols=cells.rows)
+    values = cells.values[: picture.defined_rows]
+    if values.size <= WHOLE:
+        return canvas.Dense(values=np.asarray(values))
+    seen = st.session_state.get(KEY)
+    return canvas.overview(values, window=getattr(seen, "window", None) if seen is not None else None)
+
+
+def _ruler(picture: views.Picture) -> list[tuple[int, str]]:
+    """About eight wavelengths along the top."""
+    if picture.wavelengths is None:
+        return []
+    cols = len(picture.wavelengths)
+    step = max(1, round(cols / 8))
+    return [(c, f"λ {picture.wavelengths[c]:,.0f}") for c in range(0, cols, step)]
+
+
+def _panel(picture: views.Picture, head: int, title: str) -> canvas.Panel:
+    rows, columns = AXES[picture.view]
+    return canvas.Panel(
+        source=_source(picture, head),
+        vmin=-picture.limit,
+        vmax=picture.limit,
+        title=title,
+        row_start=picture.first_row,
+        rows=picture.shape[0],
+        valid_rows=picture.defined_rows,
+        x_label=_(columns),
+        y_label=_(rows),
+        ruler=_ruler(picture),
+        col_info=picture.wavelengths,
+    )
+
+
+def _labels(view: str) -> dict[str, str]:
+    texts = labels(canvas.LABELS)
+    names = {
+        "bias": (_("Query {row}"), _("key {col}"), _("Key {col}"), _("query {row}, key {col}")),
+        "distance_table": (_("Distance {row}"), _("dimension {col}"), _("Dimension {col}"), _("distance {row}, dimension {col}")),
+    }
+    for name in ("cos", "sin", "angle"):
+        names[name] = (_("Position {row}"), _("pair {col}"), _("Pair {col}"), _("position {row}, pair {col}"))
+    if view in names:
+        texts |= dict(zip(("row", "at", "column", "cell"), names[view], strict=True))
+    return texts
+
+
+def bundle(setting: state.Setting, scene: Scene) -> bytes:
+    picture = scene.picture
+    spec, dims = setting.spec, setting.dims
+    panels = [_panel(picture, scene.head, _described(spec, dims) if scene.second else "")]
+    if scene.second:
+        panels.append(_panel(scene.second, min(scene.head, len(scene.second.sources) - 1), scene.second_setting))
+    thumbnails = None
+    if len(picture.sources) > 1:
+        thumbnails = [
+            canvas.Thumbnail(label=_("head {head}").format(head=h), source=_source(picture, h))
+            for h in range(len(picture.sources))
+        ]
+    return canvas.bundle(
+        panels,
+        labels=_labels(scene.view),
+        alt=_("Heatmap of {name}, {rows} rows, {cols} columns").format(
+            name=spec.title(setting.lang), rows=picture.shape[0], cols=picture.shape[1]
+        ),
+        file=f"posviz-{spec.name}-{scene.view}",
+        selected=(scene.row, scene.col),
+        thumbnails=thumbnails,
+        head=scene.head,
+        height=canvas.HEIGHT,
+    )
+
+
+def show(setting: state.Setting, scene: Scene) -> None:
+    canvas.show(bundle(setting, scene), key=KEY, on_cell=_clicked, on_head=_head_clicked)
+
+
+def _clicked() -> None:
+    cell = st.session_state[KEY].cell
+    state.put("row", int(cell["row"]))
+    state.put("col", int(cell["col"]))
+
+
+def _head_clicked() -> None:
+    state.put("head", int(st.session_state[KEY].head))
+
+
+def value(scene: Scene) -> float:
+    """The chosen cell's value; NaN where there is none."""
+    if scene.row >= scene.picture.defined_rows:
+        return float("nan")
+    cells = scene.picture.sources[scene.head]
+    return float(cells.cells(scene.row, scene.row + 1, scene.col, scene.col + 1)[0, 0])
+
+
+def substituted(setting: state.Setting, scene: Scene) -> None:
+    """The formula of the chosen cell with its numbers."""
+    number = value(scene)
+    if np.isnan(number):
+        blocks.note(_("This cell does not exist: the table ends at position {last}, or the mask hides it.").format(last=setting.max_len - 1))
+        return
+    st.latex(setting.spec.explain(setting.dims, scene.view, scene.row, scene.col, number, scene.head))
+
+
+def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
+    module = setting.spec.build(
+        setting.dims, setting.max_len, torch.Generator().manual_seed(setting.seed)
+    )
+    length = min(setting.max_len, views.MAX_SQUARE) if setting.spec.kind == "bias" else setting.max_len
+    return [
+        blocks.Number(blocks.compact(c.value), c.label(setting.lang), c.expected(setting.lang), c.holds)
+        for c in setting.spec.claims(module, length)
+    ]
+
+
+def formula(setting: state.Setting) -> None:
+    st.latex(setting.spec.formula)
+    blocks.note(setting.spec.describe(setting.lang))
+
+
+def downloads(setting: state.Setting, scene: Scene) -> None:
+    def arrays() -> dict[str, np.ndarray]:
+        count = len(scene.picture.sources)
+        return {f"head{h}" if count > 1 else scene.view: scene.picture.values(h) for h in range(count)}
+
+    save.row(
+        f"{setting.spec.name}-{scene.view}",
+        component="matrix",
+        data=bundle(setting, scene),
+        title=_("What does each position's encoding look like?"),
+        caption=setting.parameters,
+        arrays=arrays,
+        table=lambda: save.cells(scene.picture.values(scene.head), scene.picture.first_row),
+    )

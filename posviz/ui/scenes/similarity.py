@@ -1,0 +1,246 @@
+"""Similarity: curves over distance for several encodings, the matrix of one, and the numbers behind them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from posviz import encodings, views
+from posviz import similarity as core
+from posviz.encodings import Encoding
+from posviz.types import Refusal
+from posviz.ui import blocks, cached, controls, save, state
+from posviz.ui.canvas import matrix, ripple
+from posviz.ui.lang import _, labels
+
+KEY = "similarity_canvas"
+DISTANCES = (1, 2, 5, 10, 20)
+FIRST = 8  # dimensions the course sums over when it prints pos0 · pos_k
+DRAWN = tuple(name for name, cls in encodings.ENCODINGS.items() if cls.kind != "none")
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The curves by registry name, and which one's matrix is shown."""
+
+    curves: dict[str, views.Alikeness]
+    selected: str
+    position: int
+    kind: str
+    length: int
+    left_out: dict[str, Refusal]
+
+    @property
+    def chosen(self) -> views.Alikeness:
+        return self.curves[self.selected]
+
+
+def build(setting: state.Setting) -> Scene:
+    kind, length = state.get("kind"), setting.max_len
+    chosen = setting.spec.name if setting.spec.kind != "none" else next(iter(state.get("with")), "sinusoidal")
+    head = state.chosen("head", setting.dims.n_heads, 0)
+    curves, left_out = {}, {}
+    for name in dict.fromkeys((chosen, *state.get("with"))):
+        if name not in DRAWN:
+            continue
+        try:
+            curves[name] = cached.alikeness(
+                setting.other(name), setting.dims, length, kind=kind, head=head, seed=setting.seed
+            )
+        except Refusal as refusal:
+            if name == chosen:
+                raise
+            left_out[name] = refusal
+    return Scene(curves, chosen, state.chosen("p", length, 0), kind, length, left_out)
+
+
+def toolbar(setting: state.Setting) -> None:
+    """Which similarity, which encodings, which head."""
+    names = controls.encoding_names(DRAWN)
+    with st.popover(_("encodings")):
+        controls.several("with", _("curves"), names)
+        if any(encodings.ENCODINGS[name].kind == "bias" for name in (*state.get("with"), setting.spec.name)):
+            controls.number("head", _("head of the bias curves"), step=1, fallback=0)
+    controls.pick(
+        "kind",
+        _("similarity"),
+        {"dot": _("dot product"), "cosine": _("cosine"), "scaled": _("dot / (d/2)")},
+        collapsed=True,
+    )
+
+
+def bundle(setting: state.Setting, scene: Scene) -> bytes:
+    order = list(encodings.ENCODINGS)
+    curves = [
+        ripple.Curve(
+            label=encodings.ENCODINGS[name].title(setting.lang),
+            mean=np.nan_to_num(curve.mean),
+            spread=curve.spread,
+            rises=curve.rises,
+            axis="right" if curve.is_bias else "left",
+            colour=order.index(name) - 1,
+            two_sided=curve.two_sided,
+        )
+        for name, curve in scene.curves.items()
+    ]
+    cells = scene.chosen.matrix
+    return ripple.bundle(
+        curves=curves,
+        matrix=np.array(cells.profile if isinstance(cells, views.Diagonals) else cells.values),
+        selected_curve=list(scene.curves).index(scene.selected),
+        position=scene.position,
+        kind=scene.kind,
+        length=scene.length,
+        labels=labels(ripple.LABELS),
+        height=520,
+        alt=_("Similarity against distance for {names}").format(
+            names=", ".join(encodings.ENCODINGS[name].title(setting.lang) for name in scene.curves)
+        ),
+        file="posviz-similarity",
+    )
+
+
+def show(setting: state.Setting, scene: Scene) -> None:
+    def choose() -> None:
+        state.put("p", int(st.session_state[KEY].position))
+
+    ripple.show(bundle(setting, scene), key=KEY, on_position=choose)
+    for refusal in scene.left_out.values():
+        blocks.note(refusal.text(setting.lang))
+
+
+def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
+    curve = scene.chosen
+    name = encodings.ENCODINGS[scene.selected].title(setting.lang)
+    steps = scene.length - 1
+    relative = encodings.ENCODINGS[scene.selected].capabilities.relative
+    spread = float(curve.spread.max())
+    exact = spread < 1e-9 * max(1.0, float(np.abs(np.nan_to_num(curve.mean)).max()))
+    items = [
+        blocks.Number(
+            f"{len(curve.rises)} / {steps}",
+            _("{name}: steps at which the curve rises although it is said to fall").format(name=name),
+            _("first at {k}").format(k=int(curve.rises[0])) if len(curve.rises) else "",
+        ),
+        blocks.Number(
+            blocks.compact(spread),
+            _("{name}: largest spread among pairs at one distance").format(name=name),
+            _("0: only the distance counts") if exact else _("above 0: the place counts too"),
+            exact if relative else None,
+        ),
+    ]
+    error = shift_error(setting.other(scene.selected), setting.dims.d_model, scene.length)
+    if error is not None:
+        k = state.get("k")
+        items.append(
+            blocks.Number(
+                blocks.compact(error),
+                _("PE(p+{k}) − M_{k} PE(p): largest cell over all p").format(k=k),
+                _("should be 0"),
+                error < 1e-9,
+            )
+        )
+    return items
+
+
+def shift_error(spec: Encoding, d_model: int, length: int) -> float | None:
+    """Largest |PE(p+k) - M_k PE(p)|; None where the table is not made of waves."""
+    if not hasattr(spec, "columns"):
+        return None
+    k = state.get("k")
+    table = spec.table(range(length + k), d_model).numpy()
+    shift = core.shift_map(k, *spec.columns(d_model))
+    return float(np.abs(table[k:] - table[: length] @ shift.T).max())
+
+
+def tables(setting: state.Setting, scene: Scene) -> None:
+    """pos0 · pos_k over all dimensions beside the first eight, as the course prints it."""
+    spec = setting.other(scene.selected)
+    if spec.kind != "additive" or setting.dims.d_model < FIRST:
+        return
+    inside = [k for k in DISTANCES if k < scene.length]
+    picture = cached.picture(
+        spec, setting.dims, max(scene.length, 2), view="table", seed=setting.seed, rows=scene.length
+    )
+    rows = picture.values()
+    lines = [
+        (
+            label,
+            *(f"{float(rows[0, :width] @ rows[k, :width]):.4f}" for k in inside),
+        )
+        for label, width in (
+            (_("all {d} dimensions").format(d=setting.dims.d_model), setting.dims.d_model),
+            (_("first {n} dimensions").format(n=FIRST), FIRST),
+        )
+    ]
+    blocks.table(
+        ("", *(f"k = {k}" for k in inside)),
+        lines,
+        _("pos0 · pos_k. The first eight dimensions hold the fastest waves only, so their sum swings; the slow waves in the other dimensions keep near positions alike."),
+    )
+
+
+def formula(setting: state.Setting, scene: Scene) -> None:
+    spec = setting.other(scene.selected)
+    st.latex(spec.formula)
+    if not hasattr(spec, "columns"):
+        return
+    k = state.get("k")
+    controls.number("k", _("shift k"), step=1, width=160)
+    frequencies, is_cos = spec.columns(setting.dims.d_model)
+    shift = core.shift_map(k, frequencies, is_cos)
+    w = float(frequencies[0])
+    st.latex(
+        rf"PE(p+{k}) = M_{{{k}}}\,PE(p),\qquad \begin{{pmatrix}}\cos {k}\omega_0 & \sin {k}\omega_0\\ -\sin {k}\omega_0 & \cos {k}\omega_0\end{{pmatrix}}"
+        rf" = \begin{{pmatrix}}{np.cos(k * w):.4f} & {np.sin(k * w):.4f}\\ {-np.sin(k * w):.4f} & {np.cos(k * w):.4f}\end{{pmatrix}}"
+    )
+    panel = matrix.Panel(
+        source=matrix.Dense(values=shift),
+        vmin=-1.0,
+        vmax=1.0,
+        x_label=_("dimension of PE(p)"),
+        y_label=_("dimension of PE(p+k)"),
+    )
+    names = labels(matrix.LABELS) | {"row": _("Row {row}"), "cell": _("row {row}, column {col}"), "column": _("Column {col}"), "at": _("column {col}")}
+    data = matrix.bundle(
+        [panel], labels=names, alt=_("The matrix M_k"), file="posviz-shift-map", height=460
+    )
+    matrix.show(data, key="shift_canvas", height=460)
+
+
+def code(setting: state.Setting, scene: Scene) -> str:
+    dims = setting.dims
+    return f"""from posviz import Dims, encodings, views
+
+spec = {setting.other(scene.selected).call()}
+curve = views.alikeness(
+    spec, Dims(d_model={dims.d_model}, n_heads={dims.n_heads}), {scene.length},
+    kind={scene.kind!r}, head={state.chosen("head", dims.n_heads, 0)}, seed={setting.seed}, max_len={scene.length},
+)
+values = curve.mean  # by distance; curve.spread is the deviation over positions
+print("rises at", curve.rises)
+"""
+
+
+def downloads(setting: state.Setting, scene: Scene) -> None:
+    def arrays() -> dict[str, np.ndarray]:
+        found = {}
+        for name, curve in scene.curves.items():
+            found |= {f"{name}_distance": curve.distances, f"{name}_mean": curve.mean, f"{name}_spread": curve.spread}
+        return found
+
+    def table() -> list[list[object]]:
+        lines: list[list[object]] = [["encoding", "distance", "mean", "spread"]]
+        for name, curve in scene.curves.items():
+            lines += [[name, *line] for line in zip(curve.distances.tolist(), curve.mean.tolist(), curve.spread.tolist(), strict=True)]
+        return lines
+
+    save.row(
+        "similarity",
+        component="ripple",
+        data=bundle(setting, scene),
+        title=_("How alike are two positions?"),
+        caption=setting.parameters,
+        arrays=arrays,
+        table=table,
+    )

@@ -1,0 +1,148 @@
+"""The same bones on every page: navigation, shared controls, header, the picture or one sentence, proof, details."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from posviz.types import Refusal
+from posviz.ui import blocks, controls, state
+from posviz.ui.lang import N_, _, current
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class PageInfo:
+    """One page: its file and URL, and its name in the navigation."""
+
+    name: str
+    title: str
+
+
+PAGES = (
+    PageInfo("order", N_("Why order matters")),
+    PageInfo("heatmap", N_("What an encoding looks like")),
+    PageInfo("similarity", N_("How alike positions are")),
+    PageInfo("rotation", N_("How RoPE turns")),
+    PageInfo("attention", N_("What every head looks at")),
+)
+
+
+def _pages() -> list[st.Page]:
+    def page(info: PageInfo, url_path: str, **options) -> st.Page:
+        return st.Page(ROOT / "pages" / f"{info.name}.py", title=_(info.title), url_path=url_path, **options)
+
+    home, *others = PAGES
+    pages = [page(home, "home", default=True), *(page(info, info.name) for info in others)]
+    # The first page lives at "/"; its own name in a URL must not end in "page not found".
+    again = page(home, home.name, visibility="hidden")
+    return [*pages, again]
+
+
+def run() -> None:
+    """All of app.py: language, URL, sidebar, the chosen page."""
+    st.set_page_config("posviz", ROOT / "posviz/ui/icon.png", "wide", "expanded")
+    blocks.style()
+    state.bind()
+    pages = _pages()
+    page = st.navigation(pages, position="hidden")
+    controls.sidebar(pages[: len(PAGES)])
+    st.session_state["_in_shell"] = True
+    page.run()
+
+
+def open_page() -> state.Setting:
+    """First line of every page.
+
+    On a fresh server Streamlit takes ``pages/`` for its older scheme and runs a deep link's file alone,
+    until the first ``st.navigation`` of the process: call it, and run again through app.py.
+    """
+    if not st.session_state.pop("_in_shell", False):
+        st.navigation(_pages(), position="hidden")
+        st.rerun()
+    return state.Setting()
+
+
+def header(
+    setting: state.Setting,
+    question: str,
+    claim: str,
+    *,
+    strip: bool = True,
+    tools: Callable[[], None] | None = None,
+    strip_tools: Callable[[], None] | None = None,
+) -> None:
+    """The question, one sentence of claim, and the sentences as tokens with their positions.
+
+    tools: draws the page's own controls at the right of the claim; strip_tools: beside the tokens.
+    """
+    blocks.title(question)
+    if tools:
+        left, right = st.columns([11, 9], vertical_alignment="center")
+        with left:
+            blocks.claim(claim)
+        with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"), guard():
+            tools()
+    else:
+        blocks.claim(claim)
+    if strip:
+        place = st.container(horizontal=True, vertical_alignment="center", gap="large")
+        with place, guard(quiet=True):
+            blocks.strip(setting.loose_tokens("a"), setting.loose_tokens("b"))
+        if strip_tools:
+            with place, guard():
+                strip_tools()
+
+
+@contextmanager
+def guard(*, quiet: bool = False) -> Iterator[None]:
+    """Show a refusal as one sentence where the picture would be; everything else stays usable."""
+    try:
+        yield
+    except Refusal as refusal:
+        if not quiet:
+            blocks.refusal(refusal.text(current()))
+
+
+def proof(items: Sequence[blocks.Number]) -> None:
+    """Two to four numbers computed live, each with what it should be."""
+    blocks.numbers(items)
+
+
+def details(
+    key: str,
+    *,
+    formula: Callable[[], None] | None = None,
+    code: Callable[[], str] | None = None,
+    save: Callable[[], None] | None = None,
+    badge: str = "",
+) -> None:
+    """Formula, code and downloads on demand; only the open one is computed. badge: where weights come from."""
+    offered = {"formula": formula, "code": code, "save": save}
+    names = {"formula": _("Formula with these numbers"), "code": _("Code"), "save": _("Save")}
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    with left:
+        opened = st.segmented_control(
+            _("Details"),
+            [name for name, shown in offered.items() if shown],
+            format_func=names.__getitem__,
+            key=f"{key}_details",
+            label_visibility="collapsed",
+        )
+    with right:
+        if badge:
+            blocks.badge(badge)
+    if opened == "code" and code:
+        st.code(code(), language="python")
+    elif opened and offered[opened]:
+        offered[opened]()
+
+
+def untrained(setting: state.Setting) -> str:
+    """The badge of everything that shows weights of the seeded layer."""
+    return _("untrained · seed {seed} · weights depend on the seed only, not on the encoding").format(
+        seed=setting.seed
+    )

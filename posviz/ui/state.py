@@ -1,0 +1,291 @@
+"""Every control's value as text in the URL, and what the text means.
+
+Each parameter is one hidden text box bound to the URL: Streamlit then keeps it across pages, restores
+it on Back and from a link, and never discards what it does not understand. The visible, translated
+controls write into it and are set from it on every run. So a link can carry anything, and what it
+carries is read here, in one place, and refused by the core with one sentence.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import streamlit as st
+import torch
+
+from posviz import encodings, text
+from posviz.attention import MASKS, MAX_SEED, check_length
+from posviz.encodings import Encoding, Knob
+from posviz.similarity import KINDS
+from posviz.types import LANGUAGES, MAX_LEN, Dims, Refusal, Text, Tokens, shown, whole_number
+from posviz.ui.lang import current
+
+PRECISIONS = ("float32", "float64")
+JS_SAFE = 2**53 - 1  # whole numbers a browser's number box can hold
+
+
+def read_int(name: str, raw: str) -> int:
+    """A whole number, or a :class:`Refusal` (also for text that Python would take, such as 1_0 or ٣)."""
+    digits = raw.strip().removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 300):
+        raise Refusal(
+            Text("`{name}` must be a whole number, got {got}", "`{name}` 必须是整数，现在是 {got}"),
+            field=name,
+            name=name,
+            got=shown(raw) or "“”",
+        )
+    return int(raw)
+
+
+def read_float(name: str, raw: str) -> float:
+    """A number such as 10000, 1e4, nan or inf (the core refuses the last two), or a :class:`Refusal`."""
+    try:
+        if not raw.isascii() or "_" in raw:
+            raise ValueError
+        return float(raw)
+    except ValueError:
+        raise Refusal(
+            Text("`{name}` must be a number, got {got}", "`{name}` 必须是数，现在是 {got}"),
+            field=name,
+            name=name,
+            got=shown(raw) or "“”",
+        ) from None
+
+
+def read_bool(name: str, raw: str) -> bool:
+    return _one_of(name, raw, ("on", "off")) == "on"
+
+
+def _one_of(name: str, raw: str, allowed: tuple[str, ...]) -> str:
+    if raw not in allowed:
+        raise Refusal(
+            Text("`{name}` must be one of {allowed}, got {got}", "`{name}` 只能是 {allowed} 之一，现在是 {got}"),
+            field=name,
+            name=name,
+            allowed=", ".join(allowed),
+            got=shown(raw) or "“”",
+        )
+    return raw
+
+
+def write(value: Any) -> str:
+    """A value as the URL writes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Param:
+    """One URL parameter: its name, its text when the URL has none, and how the text is read."""
+
+    name: str
+    default: str
+    read: Callable[[str, str], Any]
+
+
+def choice(name: str, default: str, allowed: tuple[str, ...]) -> Param:
+    return Param(name, default, lambda n, raw: _one_of(n, raw, allowed))
+
+
+def _limited(low: int, high: int) -> Callable[[str, str], int]:
+    return lambda name, raw: whole_number(name, read_int(name, raw), low, high)
+
+
+def _optional(name: str, raw: str) -> int | None:
+    """A whole number, or None where the URL leaves it out and the page chooses."""
+    return read_int(name, raw) if raw else None
+
+
+def chosen(name: str, count: int, default: int) -> int:
+    """A choice among 0 .. count-1: the parameter's value, else ``default``.
+
+    A choice that no longer exists (the table became narrower, the sentence shorter) counts as none.
+    """
+    value = get(name)
+    return value if value is not None and 0 <= value < count else min(default, count - 1)
+
+
+# The shared ones, then those of single pages.
+PARAMS: dict[str, Param] = {
+    p.name: p
+    for p in (
+        Param("a", "我爱你", lambda name, raw: raw),
+        Param("b", "你爱我", lambda name, raw: raw),
+        choice("unit", "character", text.UNITS),
+        choice("encoding", "sinusoidal", tuple(encodings.ENCODINGS)),
+        Param("d_model", "64", read_int),
+        Param("heads", "4", read_int),
+        Param("max_len", "128", _limited(1, MAX_LEN)),
+        Param("base", "10000", read_float),
+        Param("seed", "0", _limited(0, MAX_SEED)),
+        choice("mask", "none", MASKS),
+        choice("precision", "float32", PRECISIONS),
+        Param("lang", "", lambda name, raw: _one_of(name, raw, LANGUAGES) if raw else current()),
+        # pages
+        choice("view", "", ("", "table", "bias", "cos", "sin", "angle", "distance_table")),
+        choice("compare", "off", ("off", "on")),
+        Param("base2", "100", read_float),
+        Param("d_model2", "", _optional),
+        Param("heads2", "", _optional),
+        Param("head", "", _optional),
+        choice("kind", "dot", KINDS),
+        Param("p", "", _optional),
+        Param("with", "sinusoidal,learned,rope,alibi", lambda name, raw: _encoding_list(name, raw)),
+        Param("k", "5", _limited(0, MAX_LEN - 1)),
+        Param("m", "", _optional),
+        Param("n", "", _optional),
+        Param("qi", "", _optional),
+        Param("ki", "", _optional),
+        Param("pair", "", _optional),
+        Param("row", "", _optional),
+        Param("col", "", _optional),
+    )
+}
+
+
+def _encoding_list(name: str, raw: str) -> tuple[str, ...]:
+    names = tuple(part for part in raw.split(",") if part)
+    return tuple(_one_of(name, part, tuple(encodings.ENCODINGS)) for part in dict.fromkeys(names))
+
+
+def knobs(name: str) -> dict[str, tuple[Knob, Any]]:
+    """The parameters of an encoding that have a control of their own: field -> (knob, default)."""
+    found = {}
+    for item in fields(encodings.ENCODINGS[name]):
+        control = item.metadata.get("knob")
+        if control is not None and not control.shared:
+            found[item.name] = (control, item.default)
+    return found
+
+
+def knob_param(name: str, item: str) -> Param:
+    """The URL parameter of an encoding's own parameter: ``rope_pairing``."""
+    control, default = knobs(name)[item]
+
+    def read(label: str, raw: str) -> Any:
+        if control.choices:
+            return _one_of(label, raw, control.choices)
+        if isinstance(default, bool):
+            return read_bool(label, raw)
+        return read_int(label, raw) if isinstance(default, int) else read_float(label, raw)
+
+    return Param(f"{name}_{item}", write(default), read)
+
+
+def active() -> list[Param]:
+    """The parameters of this run: the named ones and the chosen encoding's own."""
+    chosen = st.session_state.get("encoding", st.query_params.get("encoding", PARAMS["encoding"].default))
+    # RoPE's are always there: the rotation page shows it whatever is chosen elsewhere.
+    names = [name for name in dict.fromkeys(("rope", chosen)) if name in encodings.ENCODINGS]
+    return [*PARAMS.values(), *(knob_param(name, item) for name in names for item in knobs(name))]
+
+
+def bind() -> None:
+    """Draw the hidden boxes; call once a run, before any control."""
+    st.session_state["_repeated"] = {
+        name: values
+        for name in st.query_params
+        if name in PARAMS and len(values := st.query_params.get_all(name)) > 1
+    }
+    with st.container(key="url"):
+        for param in active():
+            if param.name not in ("a", "b"):  # the sentences are plain text: their visible boxes are bound
+                st.text_input(param.name, value=param.default, key=param.name, bind="query-params")
+
+
+def raw(name: str) -> str:
+    """The text of a parameter in this session."""
+    return st.session_state.get(name, PARAMS[name].default if name in PARAMS else "")
+
+
+def get(name: str) -> Any:
+    """The value of a parameter; :class:`Refusal` when its text means nothing or the link gives it twice."""
+    repeated = st.session_state.get("_repeated", {})
+    if name in repeated:
+        raise Refusal(
+            Text("the link gives `{name}` more than once: {got}", "链接里 `{name}` 出现了多次：{got}"),
+            field=name,
+            name=name,
+            got=shown(", ".join(repeated[name])),
+        )
+    return PARAMS[name].read(name, raw(name))
+
+
+def put(name: str, value: Any) -> None:
+    """Set a parameter; only from a callback, or before ``bind`` in a run."""
+    st.session_state[name] = write(value)
+
+
+class Setting:
+    """What the controls ask for, built when a page asks, refused with one sentence when it cannot be."""
+
+    @cached_property
+    def lang(self) -> str:
+        return get("lang")
+
+    @cached_property
+    def spec(self) -> Encoding:
+        """The chosen encoding with its own parameters and the shared base."""
+        return self.other(get("encoding"))
+
+    def other(self, name: str, **changes: Any) -> Encoding:
+        """An encoding by name: its parameters from the controls where they have some, else its defaults."""
+        given: dict[str, Any] = {}
+        for item in fields(encodings.ENCODINGS[name]):
+            control = item.metadata.get("knob")
+            if control is None:
+                continue
+            if control.shared:
+                given[item.name] = get(item.name)
+            else:
+                param = knob_param(name, item.name)
+                given[item.name] = param.read(param.name, st.session_state.get(param.name, param.default))
+        return encodings.make(name, **given | changes)
+
+    @cached_property
+    def dims(self) -> Dims:
+        return Dims(d_model=get("d_model"), n_heads=get("heads"))
+
+    @cached_property
+    def max_len(self) -> int:
+        return get("max_len")
+
+    @cached_property
+    def seed(self) -> int:
+        return get("seed")
+
+    @cached_property
+    def mask(self) -> str:
+        return get("mask")
+
+    @cached_property
+    def precision(self) -> str:
+        return get("precision")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return {"float32": torch.float32, "float64": torch.float64}[self.precision]
+
+    def tokens(self, side: str) -> Tokens:
+        """Sentence "a" or "b", cut; not empty and not longer than max_len."""
+        tokens = self.loose_tokens(side)
+        check_length(tokens, self.max_len)
+        return tokens
+
+    def loose_tokens(self, side: str) -> Tokens:
+        """Sentence "a" or "b", cut; may be empty."""
+        return text.tokenize(get(side), get("unit"))
+
+    @property
+    def parameters(self) -> str:
+        """The parameters in one line, as every picture carries them."""
+        dims = self.dims
+        return f"{self.spec.title(self.lang)} · d_model {dims.d_model} · H {dims.n_heads} · seed {self.seed}"
+
+
+def log_base(value: float) -> float:
+    """Where a base stands on the logarithmic slider."""
+    return min(7.0, max(0.1, math.log10(value)))
