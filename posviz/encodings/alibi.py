@@ -74,9 +74,10 @@ class Alibi(Encoding):
         slopes = self.slopes(module.dims.n_heads)
         # exp(-s k) = 1/2 at k = ln 2 / s
         half = math.log(2) / slopes
-        steps = module.bias(torch.zeros(1, dtype=torch.float64), torch.zeros(1), range(length), range(length)).diff(dim=-2)
-        below = torch.ones(length, length, dtype=torch.bool).tril(-1)[1:]  # keys before the query
-        error = float((steps.mT + slopes[:, None, None])[:, below.T].abs().max()) if length > 2 else 0.0
+        # Key 0 seen from every query: (H, length, 1), never a square.
+        q, k = (torch.zeros(len(slopes), n, 1, dtype=torch.float64) for n in (length, 1))
+        steps = module.bias(q, k, range(length), [0]).diff(dim=1)
+        error = float((steps + slopes[:, None, None]).abs().max()) if length > 1 else 0.0
         return [
             Claim(
                 Text("steepest head: distance at which a weight halves", "最陡的头：权重减半的距离"),

@@ -89,7 +89,7 @@ def header(
     else:
         blocks.claim(claim)
     if strip:
-        place = st.container(horizontal=True, vertical_alignment="center", gap="large")
+        place = st.container(horizontal=True, vertical_alignment="center", gap="medium")
         with place, guard(quiet=True):
             blocks.strip(setting.loose_tokens("a"), setting.loose_tokens("b"))
         if strip_tools:

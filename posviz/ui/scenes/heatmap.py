@@ -158,7 +158,7 @@ def toolbar(setting: state.Setting) -> None:
     controls.pick("compare", _("compare"), {"off": _("one"), "on": _("compare")}, collapsed=True)
 
 
-def _source(picture: views.Picture, head: int) -> canvas.Source:
+def _source(picture: views.Picture, head: int, cross: tuple[int, int] = (0, 0)) -> canvas.Source:
     cells = picture.sources[head]
     if isinstance(cells, views.Waves):
         return canvas.Sinusoid(
@@ -169,8 +169,8 @@ def _source(picture: views.Picture, head: int) -> canvas.Source:
     values = cells.values[: picture.defined_rows]
     if values.size <= WHOLE:
         return canvas.Dense(values=np.asarray(values))
-    seen = st.session_state.get(KEY)
-    return canvas.overview(values, window=getattr(seen, "window", None) if seen is not None else None)
+    window = st.session_state.get(KEY, {}).get("window")
+    return canvas.overview(values, window=window, cross=cross)
 
 
 def _ruler(picture: views.Picture) -> list[tuple[int, str]]:
@@ -182,10 +182,10 @@ def _ruler(picture: views.Picture) -> list[tuple[int, str]]:
     return [(c, f"λ {picture.wavelengths[c]:,.0f}") for c in range(0, cols, step)]
 
 
-def _panel(picture: views.Picture, head: int, title: str) -> canvas.Panel:
+def _panel(picture: views.Picture, head: int, title: str, cross: tuple[int, int]) -> canvas.Panel:
     rows, columns = AXES[picture.view]
     return canvas.Panel(
-        source=_source(picture, head),
+        source=_source(picture, head, cross),
         vmin=-picture.limit,
         vmax=picture.limit,
         title=title,
@@ -215,9 +215,11 @@ def _labels(view: str) -> dict[str, str]:
 def bundle(setting: state.Setting, scene: Scene) -> bytes:
     picture = scene.picture
     spec, dims = setting.spec, setting.dims
-    panels = [_panel(picture, scene.head, _described(spec, dims) if scene.second else "")]
+    cross = (scene.row, scene.col)
+    panels = [_panel(picture, scene.head, _described(spec, dims) if scene.second else "", cross)]
     if scene.second:
-        panels.append(_panel(scene.second, min(scene.head, len(scene.second.sources) - 1), scene.second_setting))
+        head = min(scene.head, len(scene.second.sources) - 1)
+        panels.append(_panel(scene.second, head, scene.second_setting, cross))
     thumbnails = None
     if len(picture.sources) > 1:
         thumbnails = [

@@ -160,7 +160,8 @@ class ChosenPair {
     ctx.stroke()
     this.size = right - left < 250 ? 15 : 16
     const quiet = { size: this.size, colour: theme.quiet, max: right - left }
-    view.write(ctx, fill(label.pair_title, { pair, theta: formatNumber(omega) }), left, this.line(0), { ...quiet, size: this.size + 1, weight: 'bold', colour: theme.text })
+    const title = fill(label.pair_title, { pair, theta: formatNumber(omega) })
+    view.write(ctx, title, left, this.line(0), { ...quiet, size: this.size + 1, weight: 'bold', colour: theme.text })
     this.columns(ctx)
     view.write(ctx, view.wavelength(pair), left, this.line(4) + 4, quiet)
     view.write(ctx, label.part, left, this.line(5) + 4, quiet)

@@ -180,7 +180,8 @@ class RulerPanel {
     const value = ctx.measureText(`${position} = ${view.meta.max_position}.8`).width
     ctx.font = view.text(16, 'bold')
     const lead = ctx.measureText(`${role}  `).width
-    return { role, text, position, lead, middle, total: lead + middle + 10 + value, colour: token.sentence === 'B' ? view.theme.b : view.theme.a }
+    const colour = token.sentence === 'B' ? view.theme.b : view.theme.a
+    return { role, text, position, lead, middle, total: lead + middle + 10 + value, colour }
   }
   moving(ctx) {
     const { view, y } = this
@@ -189,14 +190,18 @@ class RulerPanel {
     ctx.fillStyle = css(theme.position)
     ctx.fillRect(Math.min(xm, xn), y - 2.5, Math.abs(xm - xn), 5)
     // The key is the larger disc, so that both are seen where they meet.
-    for (const [x, r, colour] of [[xn, 14.5, theme.background], [xn, 13, theme.content], [xm, 11, theme.background], [xm, 9.5, theme.text]]) {
-      ctx.fillStyle = css(colour)
+    for (const [x, r, colour] of [[xn, 13, theme.content], [xm, 9.5, theme.text]]) {
+      circle(ctx, x, y, r + 1.5)
+      ctx.fillStyle = css(theme.background)
+      ctx.fill()
       circle(ctx, x, y, r)
+      ctx.fillStyle = css(colour)
       ctx.fill()
     }
     this.names(ctx, m >= n ? [this.k, xn, n, this.q, xm, m] : [this.q, xm, m, this.k, xn, n])
     const distance = `m − n = ${minus(view.shown(m - n))}`
-    view.write(ctx, distance, clamp((xm + xn) / 2, 64, this.edge - 64), y - 58, { size: 16, weight: 'bold', align: 'center', colour: theme.positionText })
+    const look = { size: 16, weight: 'bold', align: 'center', colour: theme.positionText }
+    view.write(ctx, distance, clamp((xm + xn) / 2, 64, this.edge - 64), y - 58, look)
   }
   // The name of the left handle reaches left, of the right one right: they cannot meet.
   names(ctx, [a, xa, pa, b, xb, pb]) {
@@ -210,8 +215,10 @@ class RulerPanel {
   write(ctx, name, x, position) {
     const { view } = this
     const y = this.y - 32
-    view.write(ctx, name.role, x, y, { size: 16, weight: 'bold', colour: name.role === 'q' ? view.theme.text : view.theme.quiet })
+    const { text, quiet } = view.theme
+    view.write(ctx, name.role, x, y, { size: 16, weight: 'bold', colour: name.role === 'q' ? text : quiet })
     view.write(ctx, name.text, x + name.lead, y, { size: 16, colour: name.colour })
-    view.write(ctx, `${name.position} = ${view.shown(position)}`, x + name.lead + name.middle + 10, y, { size: 16, colour: view.theme.quiet })
+    const at = x + name.lead + name.middle + 10
+    view.write(ctx, `${name.position} = ${view.shown(position)}`, at, y, { size: 16, colour: quiet })
   }
 }

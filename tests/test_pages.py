@@ -1,0 +1,227 @@
+"""Every page through Streamlit's AppTest, in both languages: what a browser is not needed for."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from posviz import encodings
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("order", "heatmap", "similarity", "rotation", "attention")
+TIMEOUT = 60
+
+
+def open_page(page: str, **params: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    for name, value in params.items():
+        app.session_state[name] = value
+    app.run()
+    if page != "order":
+        app.switch_page(f"pages/{page}.py")
+        app.run()
+    return app
+
+
+def html(app: AppTest) -> str:
+    """All HTML blocks of the page but the style sheet."""
+    return " ".join(e.proto.body for e in app.get("html") if "<style>" not in e.proto.body)
+
+
+def shown(app: AppTest) -> str:
+    return unescape(re.sub(r"<[^>]+>", " ", html(app)))
+
+
+def refusals(app: AppTest) -> list[str]:
+    return [unescape(m) for m in re.findall(r'role="alert">(.*?)</div>', html(app))]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("page", PAGES)
+def test_page_runs_in_both_languages(page: str, lang: str) -> None:
+    app = open_page(page, lang=lang)
+    assert not app.exception
+    assert refusals(app) == []
+    text = shown(app)
+    assert bool(re.search(r"[\u4e00-\u9fff]{4}", text)) == (lang == "zh"), text
+    assert len(re.findall("pv-number", html(app))) >= 3
+
+
+@pytest.mark.parametrize("encoding", list(encodings.ENCODINGS))
+@pytest.mark.parametrize("page", PAGES)
+def test_every_encoding_on_every_page(page: str, encoding: str) -> None:
+    app = open_page(page, encoding=encoding)
+    assert not app.exception
+    assert refusals(app) == []
+    # no measured promise fails
+    assert "pv-fails" not in html(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("detail", ["formula", "code", "save"])
+def test_details_open(page: str, detail: str) -> None:
+    app = open_page(page)
+    app.session_state[f"{page}_details"] = detail
+    app.run()
+    assert not app.exception
+    assert refusals(app) == []
+    if detail == "code":
+        assert "import" in app.code[0].value
+    if detail == "save":
+        assert len(app.get("download_button")) == 3
+
+
+@pytest.mark.parametrize("encoding", list(encodings.ENCODINGS))
+@pytest.mark.parametrize("page", PAGES)
+def test_code_runs_and_leaves_values(page: str, encoding: str) -> None:
+    app = open_page(page, encoding=encoding)
+    app.session_state[f"{page}_details"] = "code"
+    app.run()
+    if page == "heatmap" and encoding == "none":
+        assert not app.code
+        return
+    namespace: dict = {}
+    exec(app.code[0].value, namespace)
+    assert namespace["values"] is not None
+
+
+BAD = [
+    (
+        "d_model",
+        "65",
+        "`n_heads` must divide d_model, got 4 heads for d_model 65; d_model 65 can be split into 1, 5, 13 heads",
+    ),
+    ("d_model", "0", "`d_model` must be a whole number from 1 to 1024, got 0"),
+    ("d_model", "100000", "`d_model` must be a whole number from 1 to 1024, got 100000"),
+    ("d_model", "abc", "`d_model` must be a whole number, got abc"),
+    ("d_model", "", "`d_model` must be a whole number, got “”"),
+    ("d_model", "1_0", "`d_model` must be a whole number, got 1_0"),
+    (
+        "heads",
+        "5",
+        "`n_heads` must divide d_model, got 5 heads for d_model 64; d_model 64 can be split into 1, 2, 4, 8, 16, 32, 64 heads",
+    ),
+    ("base", "1", "`base` must be a finite number above 1 and up to 1e+12, got 1.0"),
+    ("base", "inf", "`base` must be a finite number above 1 and up to 1e+12, got inf"),
+    ("base", "nan", "`base` must be a finite number above 1 and up to 1e+12, got nan"),
+    ("base", "ten", "`base` must be a number, got ten"),
+    ("max_len", "2", "`max_len` must be at least the sentence's 3 tokens, got 2"),
+    ("max_len", "9000", "`max_len` must be a whole number from 1 to 8192, got 9000"),
+    (
+        "encoding",
+        "foo",
+        "`encoding` must be one of none, sinusoidal, learned, rope, alibi, t5, shaw, got foo",
+    ),
+    ("unit", "emoji", "`unit` must be one of character, word, byte, got emoji"),
+    ("mask", "<script>", "`mask` must be one of none, causal, got <script>"),
+    ("seed", "-1", "`seed` must be a whole number from 0 to 2147483647, got -1"),
+    ("precision", "float8", "`precision` must be one of float32, float64, got float8"),
+    ("a", "", "the sentence is empty; type at least one word"),
+    ("a", "好" * 513, "the sentence has 513 tokens; up to 512 are shown"),
+    ("a", "x" * 20_001, "the sentence has 20,001 characters; up to 20,000 are shown"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), BAD)
+def test_bad_input_is_one_sentence(name: str, value: str, sentence: str) -> None:
+    app = open_page("order", lang="en", **{name: value})
+    assert not app.exception
+    assert refusals(app) == [sentence]
+    # nothing is lost: the control keeps what was asked for, the rest of the page stays
+    assert app.session_state[name] == value
+    assert "Without positions" in shown(app)
+    # and putting it right brings the picture back
+    app.session_state[name] = {"a": "我爱你"}.get(name, "") or {
+        "d_model": "64",
+        "heads": "4",
+        "base": "10000",
+        "max_len": "128",
+        "encoding": "rope",
+        "unit": "word",
+        "mask": "none",
+        "seed": "1",
+        "precision": "float64",
+    }[name]
+    app.run()
+    assert refusals(app) == []
+
+
+def test_odd_d_head_is_refused_for_rope_alone() -> None:
+    app = open_page("order", lang="en", encoding="rope", d_model="28")
+    assert refusals(app) == [
+        "`d_head` must be even for RoPE, got 7 (d_model 28 / n_heads 4); try d_model 32"
+    ]
+    app.session_state["encoding"] = "alibi"
+    app.run()
+    assert refusals(app) == []
+
+
+def test_refusals_are_translated() -> None:
+    app = open_page("order", lang="zh", d_model="65")
+    assert refusals(app) == [
+        "头数必须整除 d_model，现在是 4 个头、d_model 65；d_model 65 可以分成 1, 5, 13 个头"
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "<script>alert(1)</script>",
+        "$x^2$ *bold* :red[x] `code`",
+        "שלום עולם",
+        "👩‍👩‍👧‍👦 é",
+        "a\x00b",
+        "=1+1",
+        "\u202eabc",
+    ],
+)
+def test_hostile_sentences_are_text(sentence: str) -> None:
+    for page in ("order", "attention"):
+        app = open_page(page, a=sentence, b=sentence[::-1] if sentence.isascii() else sentence)
+        assert not app.exception
+        assert refusals(app) == []
+        bodies = html(app)
+        assert "<script>" not in bodies
+
+
+def test_the_home_page_answers_the_question() -> None:
+    text = shown(open_page("order", lang="en"))
+    numbers = re.findall(r"(\S+)\s+should be 0 \(float32 rounding\)", text)
+    assert len(numbers) == 2, text
+    for number in numbers:
+        exponent = re.search(r"×10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", number)
+        assert number == "0" or (exponent and exponent[1] in ("⁶", "⁷", "⁸")), number
+    assert "should be above 0" in text
+
+
+def test_causal_mask_and_mirror_are_explained() -> None:
+    assert "causal mask" in shown(open_page("order", lang="en", mask="causal"))
+    assert "B is A read backwards" in shown(open_page("order", lang="en", encoding="alibi"))
+    assert "share no word" in shown(open_page("order", lang="en", a="猫", b="狗"))
+    assert "Unmatched: 0 of A's and 1 of B's words" in shown(
+        open_page("order", lang="en", a="我爱你", b="我很爱你")
+    )
+    assert "nearest occurrence" in shown(
+        open_page("order", lang="en", a="我知道你知道", b="你知道我知道")
+    )
+
+
+def test_standalone_html_needs_no_network() -> None:
+    from posviz.ui.canvas import matrix
+    from posviz.ui.canvas.bundle import standalone_html
+
+    import numpy as np
+
+    data = matrix.bundle(
+        [matrix.Panel(source=matrix.Dense(values=np.eye(3)), vmin=-1, vmax=1)],
+        labels={},
+        alt="",
+        file="x",
+    )
+    page = standalone_html("matrix", data, title="<b>&", caption="'\"</p>", lang="en")
+    assert "<title>&lt;b&gt;&amp;</title>" in page
+    assert not re.search(r"(src|href)=[\"']https?:", page)
+    assert json.loads(json.dumps(page)) == page
