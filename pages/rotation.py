@@ -8,7 +8,9 @@ setting = shell.open_page()
 shell.header(
     setting,
     _("How does RoPE keep only the distance?"),
-    _("Query and key turn with their own positions; move both together, and every angle between them stands still: so does the score."),
+    _(
+        "Query and key turn with their own positions; move both together, and every angle between them stands still: so does the score."
+    ),
     strip=False,
     tools=lambda: rotation.toolbar(setting),
 )

@@ -8,7 +8,7 @@ setting = shell.open_page()
 shell.header(
     setting,
     _("How alike are two positions?"),
-    _("Near is alike, far is not; but on the way it is not a slide, it is a ripple."),
+    _("Near is alike, far is not; but from one to the other it does not slide, it ripples."),
     strip=False,
     tools=lambda: similarity.toolbar(setting),
 )

@@ -144,7 +144,7 @@ def _table(module: PositionModule, rows: int) -> Picture:
 def _angles(view: str) -> Callable[[PositionModule, int], Picture]:
     def make(module: PositionModule, rows: int) -> Picture:
         frequencies = module.spec.inv_freq(module.dims.d_head)
-        waves = Waves(rows, read_only(frequencies), np.full(len(frequencies), view == "cos"), view == "angle")
+        waves = Waves(rows, read_only(frequencies), read_only(np.full(len(frequencies), view == "cos")), view == "angle")
         limit = np.pi if view == "angle" else 1.0
         return Picture(view, (waves,), limit, 0, read_only(rotation.wavelengths(frequencies)), rows)
 
@@ -220,6 +220,10 @@ class Alikeness:
     rises: np.ndarray
     matrix: Diagonals | Cells
     is_bias: bool
+
+    def __post_init__(self) -> None:
+        for array in (self.distances, self.mean, self.spread, self.rises):
+            array.flags.writeable = False  # kept and shared by all sessions
 
     @property
     def two_sided(self) -> bool:

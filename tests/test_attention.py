@@ -111,9 +111,7 @@ def test_two_tokens_by_hand_with_sinusoids():
     }
     assert list(layer.parts) == list(parts)
     for name, part in parts.items():
-        np.testing.assert_allclose(
-            layer.parts[name], [np.array(part) / math.sqrt(2)], rtol=0, atol=1e-15
-        )
+        np.testing.assert_allclose(layer.parts[name], [np.array(part) / math.sqrt(2)], rtol=0, atol=1e-15)
     # (1, 1) . (s, 2 + c) / sqrt 2
     assert layer.scores[0, 0, 1] == pytest.approx((s + 2 + c) / math.sqrt(2), abs=1e-15)
 
@@ -124,9 +122,7 @@ def test_two_tokens_by_hand_with_rope():
     # token 2 stands at position 1 and its one pair turns by 1 radian:
     # q2 = (0, 2) -> (-2 s, 2 c), k2 = (2, 2) -> (2 c - 2 s, 2 s + 2 c)
     np.testing.assert_allclose(layer.q_rotated, [[[1, 1], [-2 * s, 2 * c]]], rtol=0, atol=1e-15)
-    np.testing.assert_allclose(
-        layer.k_rotated, [[[1, 0], [2 * c - 2 * s, 2 * s + 2 * c]]], rtol=0, atol=1e-15
-    )
+    np.testing.assert_allclose(layer.k_rotated, [[[1, 0], [2 * c - 2 * s, 2 * s + 2 * c]]], rtol=0, atol=1e-15)
     # q1.k2 = 4 c; q2.k1 = -2 s; on the diagonal nothing changes
     scores = np.array([[1, 4 * c], [-2 * s, 4]]) / math.sqrt(2)
     np.testing.assert_allclose(layer.scores, [scores], rtol=0, atol=1e-15)
@@ -139,9 +135,7 @@ def test_two_tokens_by_hand_with_alibi_and_t5():
     # one head has slope 2^-8
     alibi = by_hand(encodings.make("alibi"))
     np.testing.assert_array_equal(alibi.bias, [[[0, -1 / 256], [-1 / 256, 0]]])
-    np.testing.assert_allclose(
-        alibi.scores, by_hand(encodings.make("none")).scores + alibi.bias, rtol=0, atol=1e-15
-    )
+    np.testing.assert_allclose(alibi.scores, by_hand(encodings.make("none")).scores + alibi.bias, rtol=0, atol=1e-15)
     # T5 does not divide by sqrt(d_head)
     layer = by_hand(encodings.make("t5"))
     assert layer.scale == 1
@@ -245,9 +239,7 @@ def test_the_same_weights_whatever_the_encoding(name):
     w = untrained_projections(16, 9)
     for array, matrix in (("q", w.w_q), ("k", w.w_k), ("v", w.w_v)):
         merged = getattr(layer, array).swapaxes(0, 1).reshape(len(SENTENCE), 16)
-        np.testing.assert_allclose(
-            merged, layer.hidden @ matrix.double().numpy(), rtol=0, atol=1e-13
-        )
+        np.testing.assert_allclose(merged, layer.hidden @ matrix.double().numpy(), rtol=0, atol=1e-13)
         if encodings.ENCODINGS[name].kind != "additive":
             np.testing.assert_array_equal(getattr(layer, array), getattr(base, array))
     merged = layer.head_outputs.swapaxes(0, 1).reshape(len(SENTENCE), 16)
@@ -310,18 +302,13 @@ def test_without_positions_shuffling_the_words_shuffles_the_outputs(order, seed)
     shuffled = text.tokenize("".join(pieces[i] for i in order))
     moved = attend(shuffled, encodings.make("none"), DIMS, seed=seed)
     np.testing.assert_allclose(moved.output, plain.output[order], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(
-        moved.weights, plain.weights[:, order][:, :, order], rtol=0, atol=1e-12
-    )
+    np.testing.assert_allclose(moved.weights, plain.weights[:, order][:, :, order], rtol=0, atol=1e-12)
     np.testing.assert_allclose(moved.pooled, plain.pooled, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_with_the_causal_mask_even_no_position_knows_the_order(name):
-    forth, back = (
-        attend(text.tokenize(s), encodings.make(name), DIMS, mask="causal")
-        for s in ("我爱你", "你爱我")
-    )
+    forth, back = (attend(text.tokenize(s), encodings.make(name), DIMS, mask="causal") for s in ("我爱你", "你爱我"))
     assert np.abs(forth.output[[0, 1, 2]] - back.output[[2, 1, 0]]).max() > 0.01
 
 
@@ -438,25 +425,16 @@ def test_causal_alibi_needs_its_mask():
         "the causal form of ALiBi needs the causal mask, got mask none; "
         "set the mask to causal or turn the causal form off"
     )
-    assert error.text("zh") == (
-        "ALiBi 的因果形式需要因果掩码，现在的掩码是 none；请把掩码改成 causal，或关掉因果形式"
-    )
-    both = [
-        attend(SENTENCE, encodings.make("alibi", causal=causal), DIMS, mask="causal")
-        for causal in (True, False)
-    ]
+    assert error.text("zh") == ("ALiBi 的因果形式需要因果掩码，现在的掩码是 none；请把掩码改成 causal，或关掉因果形式")
+    both = [attend(SENTENCE, encodings.make("alibi", causal=causal), DIMS, mask="causal") for causal in (True, False)]
     np.testing.assert_allclose(both[0].weights, both[1].weights, rtol=0, atol=1e-15)
 
 
 def test_sizes_an_encoding_cannot_have_are_refused_here_too():
     error = refused(SENTENCE, encodings.make("rope"), Dims(d_model=28, n_heads=4))
-    assert str(error) == (
-        "`d_head` must be even for RoPE, got 7 (d_model 28 / n_heads 4); try d_model 32"
-    )
+    assert str(error) == ("`d_head` must be even for RoPE, got 7 (d_model 28 / n_heads 4); try d_model 32")
     error = refused(SENTENCE, encodings.make("sinusoidal"), Dims(d_model=7, n_heads=1))
-    assert error.text("zh") == (
-        "正弦编码要求 `d_model` 为偶数（正弦、余弦成对出现），现在是 7；可以试试 8"
-    )
+    assert error.text("zh") == ("正弦编码要求 `d_model` 为偶数（正弦、余弦成对出现），现在是 7；可以试试 8")
 
 
 def test_tokens_of_ones_own_making():

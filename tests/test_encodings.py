@@ -67,9 +67,7 @@ def variants(name: str) -> list[encodings.Encoding]:
 
 
 VARIANTS = [
-    pytest.param(spec, id=spec.call().removeprefix("encodings.make"))
-    for name in NAMES
-    for spec in variants(name)
+    pytest.param(spec, id=spec.call().removeprefix("encodings.make")) for name in NAMES for spec in variants(name)
 ]
 
 
@@ -131,6 +129,8 @@ def test_every_field_is_a_knob_with_texts_in_both_languages(name):
         assert not re.search(r"[\u4e00-\u9fff]", knob.label.en + knob.help.en)
         if knob.choices:
             assert field.default in knob.choices
+            assert len(knob.names) in (0, len(knob.choices))
+            assert all(name.en and name.zh for name in knob.names)
         elif not isinstance(field.default, bool):
             assert math.isfinite(knob.low) and math.isfinite(knob.high)
             assert knob.low <= field.default <= knob.high
@@ -169,11 +169,11 @@ def test_describe_whole():
         "partial_rotary_factor=1. Su et al. 2021, RoFormer: Enhanced Transformer with Rotary "
         "Position Embedding, arXiv 2104.09864"
     )
-    assert encodings.make("none").describe("zh") == (
-        "无位置: 什么都不加：没有掩码时，打乱词序只会打乱输出的次序。"
-        "仅凭因果掩码，深层模型就已经能数位置。 Haviv et al. 2022, Transformer Language Models "
-        "without Positional Encodings Still Learn Positional Information, arXiv 2203.16634"
-    )
+    none = encodings.make("none")
+    assert none.describe("zh") == f"{none.title.zh}：{none.summary.zh}{none.paper}"
+    assert "参数：base=500000，pairing=half，partial_rotary_factor=1。" in encodings.make(
+        "rope", base=500_000.0
+    ).describe("zh")
 
 
 @pytest.mark.parametrize("spec", VARIANTS)
@@ -279,24 +279,18 @@ def test_unknown_parameters_are_refused(name):
     known = ", ".join(encodings.make(name).parameters())
     for unknown in ("basis", "name", "", "<b>", "self", "度"):
         error = refused(encodings.make, name, **{unknown: 1})
-        assert (
-            str(error) == f"encoding {name} has no parameter `{unknown}`; it has {known or 'none'}"
-        )
-        assert error.text("zh") == (
-            f"编码 {name} 没有参数 `{unknown}`；它的参数有：{known or '无'}"
-        )
+        assert str(error) == f"encoding {name} has no parameter `{unknown}`; it has {known or 'none'}"
+        assert error.text("zh") == (f"编码 {name} 没有参数 `{unknown}`；它的参数有：{known or '无'}")
 
 
 @pytest.mark.parametrize("unknown", ["rotary", "", "RoPE", None, 3, [], "x" * 99, "\x00"])
 def test_unknown_encodings_are_refused(unknown):
     error = refused(encodings.make, unknown)
     assert str(error) == (
-        "`encoding` must be one of none, sinusoidal, learned, rope, alibi, t5, shaw, "
-        f"got {shown(unknown)}"
+        f"`encoding` must be one of none, sinusoidal, learned, rope, alibi, t5, shaw, got {shown(unknown)}"
     )
     assert error.text("zh") == (
-        "`encoding` 只能是 none, sinusoidal, learned, rope, alibi, t5, shaw 之一，"
-        f"现在是 {shown(unknown)}"
+        f"`encoding` 只能是 none, sinusoidal, learned, rope, alibi, t5, shaw 之一，现在是 {shown(unknown)}"
     )
 
 
@@ -371,8 +365,7 @@ def test_the_smallest_and_the_largest_t5():
             "sinusoidal",
             {},
             (1023, 3),
-            "`d_model` must be even for sinusoidal (sines and cosines come in pairs), "
-            "got 1023; try 1020",
+            "`d_model` must be even for sinusoidal (sines and cosines come in pairs), got 1023; try 1020",
             "正弦编码要求 `d_model` 为偶数（正弦、余弦成对出现），现在是 1023；可以试试 1020",
         ),
         (
@@ -393,16 +386,14 @@ def test_the_smallest_and_the_largest_t5():
             "rope",
             {"partial_rotary_factor": 0.4},
             (32, 4),
-            "`partial_rotary_factor` must turn an even number of dimensions, at least 2; "
-            "got 0.4 of d_head 8 = 3",
+            "`partial_rotary_factor` must turn an even number of dimensions, at least 2; got 0.4 of d_head 8 = 3",
             "`partial_rotary_factor` 必须让偶数个、至少 2 个维度旋转；现在 d_head 8 的 0.4 倍是 3",
         ),
         (
             "rope",
             {"partial_rotary_factor": 0.01},
             (32, 4),
-            "`partial_rotary_factor` must turn an even number of dimensions, at least 2; "
-            "got 0.01 of d_head 8 = 0",
+            "`partial_rotary_factor` must turn an even number of dimensions, at least 2; got 0.01 of d_head 8 = 0",
             "`partial_rotary_factor` 必须让偶数个、至少 2 个维度旋转；现在 d_head 8 的 0.01 倍是 0",
         ),
     ],
@@ -430,15 +421,11 @@ def test_the_size_a_refusal_suggests_works(name, size):
 
 
 def test_direct_use_of_a_spec_is_checked_too():
-    assert str(refused(encodings.make("alibi").slopes, 65)) == (
-        "`n_heads` must be a whole number from 1 to 64, got 65"
-    )
+    assert str(refused(encodings.make("alibi").slopes, 65)) == ("`n_heads` must be a whole number from 1 to 64, got 65")
     assert str(refused(encodings.make("sinusoidal").table, [0], 7)) == (
         "`d_model` must be even for sinusoidal (sines and cosines come in pairs), got 7; try 8"
     )
-    assert str(refused(encodings.make("rope").inv_freq, 65)) == (
-        "`d_head` must be even for RoPE, got 65"
-    )
+    assert str(refused(encodings.make("rope").inv_freq, 65)) == ("`d_head` must be even for RoPE, got 65")
     for unreal in (torch.tensor([1.5]), torch.tensor([True])):
         kind = str(unreal.dtype).removeprefix("torch.")
         for use in (encodings.make("t5").buckets, encodings.make("shaw").index):
@@ -459,9 +446,7 @@ def test_the_kind_is_the_hook_that_does_something(spec):
         "rotary": not (torch.equal(q_turned, q) and torch.equal(k_turned, k)),
         "bias": bool(bias.any()),
     }
-    assert [kind for kind, present in found.items() if present] == (
-        [] if spec.kind == "none" else [spec.kind]
-    )
+    assert [kind for kind, present in found.items() if present] == ([] if spec.kind == "none" else [spec.kind])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -539,9 +524,7 @@ def test_how_many_parameters():
 def test_relative_means_that_scores_of_equal_tokens_depend_on_the_difference(spec):
     tokens = text.tokenize("aaaaaaa")
     trace = attention.attend(tokens, spec, DIMS, seed=3, mask=mask_for(spec))
-    spread = max(
-        np.ptp(np.diagonal(trace.scores, k, axis1=1, axis2=2), axis=-1).max() for k in range(-6, 7)
-    )
+    spread = max(np.ptp(np.diagonal(trace.scores, k, axis1=1, axis2=2), axis=-1).max() for k in range(-6, 7))
     if spec.capabilities.relative:
         assert spread < 1e-12
     else:
@@ -560,9 +543,7 @@ def test_unbounded_means_defined_beyond_max_len(spec):
                 assert all(torch.isfinite(part).all() for part in parts)
             else:
                 error = refused(hooks, module, x, q, q, [0, 7, beyond])
-                assert str(error) == (
-                    f"position {beyond} lies beyond a learned table of 8 rows; allowed are 0 to 7"
-                )
+                assert str(error) == (f"position {beyond} lies beyond a learned table of 8 rows; allowed are 0 to 7")
 
 
 @pytest.mark.parametrize("spec", VARIANTS)
@@ -607,11 +588,7 @@ def test_the_scale_is_the_papers(spec):
 # ---- pictures and snippets
 
 
-PICTURES = [
-    pytest.param(p.values[0], view, id=f"{view}{p.id}")
-    for p in VARIANTS
-    for view in p.values[0].pictures
-]
+PICTURES = [pytest.param(p.values[0], view, id=f"{view}{p.id}") for p in VARIANTS for view in p.values[0].pictures]
 
 
 def run_snippet(code: str) -> np.ndarray:
@@ -716,9 +693,62 @@ def test_explain_names_the_bucket_and_the_distance():
         r"b_{1}[\mathrm{bucket}(2 - 40)] = b_{1}[\mathrm{bucket}(-38)]"
         rf" = b_{{1}}[12] = \mathbf{{{value:.6f}}}"
     )
-    assert encodings.make("shaw").explain(DIMS, "distance_table", 13, 2, 0.5) == (
-        r"a_{-3}[2] = \mathbf{0.500000}"
-    )
+    assert encodings.make("shaw").explain(DIMS, "distance_table", 13, 2, 0.5) == (r"a_{-3}[2] = \mathbf{0.500000}")
+
+
+# ---- claims
+
+
+CLAIMING = [p for p in VARIANTS if p.values[0].claims(p.values[0].build(DIMS, 4), 4)]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 40])
+@pytest.mark.parametrize("spec", CLAIMING)
+def test_every_claim_holds(spec, length):
+    module = spec.build(DIMS, length, torch.Generator().manual_seed(1))
+    claims = spec.claims(module, length)
+    assert 2 <= len(claims) <= 4, "a page proves itself by two to four numbers"
+    for claim in claims:
+        assert claim.holds in (None, True)
+        assert isinstance(claim.value, int | float)
+        assert math.isfinite(claim.value) or length == 1
+        for words in (claim.label, claim.expected):
+            assert words.en.strip() and words.zh.strip()
+            assert "{" not in words.en + words.zh, "filled in"
+        assert re.search(r"[\u4e00-\u9fff]", claim.label.zh)
+
+
+def test_which_encodings_claim_something():
+    assert {p.values[0].name for p in CLAIMING} == set(NAMES) - {"none"}
+
+
+def test_claims_need_no_square_of_the_largest_size():
+    dims = Dims(d_model=1024, n_heads=64)
+    for name in NAMES:
+        spec = encodings.make(name)
+        module = spec.build(dims, 2048)
+        assert all(claim.holds is not False for claim in spec.claims(module, 2048))
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("sinusoidal", {"table": lambda self, at, d: torch.ones(len(at), d, dtype=torch.float64)}),
+        ("rope", {"rotate": lambda self, x, at: x * (1 + torch.tensor(at)[:, None])}),
+    ],
+)
+def test_a_false_claim_is_seen(monkeypatch, name, broken):
+    for method, wrong in broken.items():
+        monkeypatch.setattr(ENCODINGS[name], method, wrong)
+    spec = encodings.make(name)
+    assert False in [claim.holds for claim in spec.claims(spec.build(DIMS, 8), 8)]
+
+
+def test_a_false_alibi_is_seen(monkeypatch):
+    spec = encodings.make("alibi")
+    module = spec.build(DIMS, 8)
+    monkeypatch.setattr(module, "bias", lambda q, k, at, to: torch.zeros(2, len(at), len(to)))
+    assert False in [claim.holds for claim in spec.claims(module, 8)]
 
 
 # ---- properties of single encodings
@@ -785,9 +815,7 @@ def test_t5_buckets_are_exact_and_monotone(shape):
     half, max_distance, two_sided = shape
     num_buckets = 2 * half if two_sided else half
     try:
-        spec = encodings.make(
-            "t5", num_buckets=num_buckets, max_distance=max_distance, bidirectional=two_sided
-        )
+        spec = encodings.make("t5", num_buckets=num_buckets, max_distance=max_distance, bidirectional=two_sided)
     except Refusal:
         assert max_distance <= half // 2
         return
@@ -866,6 +894,4 @@ def test_the_defaults_of_a_new_encoding():
     assert module.bias(q, q, range(4), range(4)).item() == 0
     assert module.max_len == 512
     assert Mine().explain(DIMS, "bias", 1, 2, 0.5) == "b_{0}(1, 2) = 0.5"
-    assert str(refused(Mine, gain=2.5)) == (
-        "`gain` must be a finite number from 0 and up to 2, got 2.5"
-    )
+    assert str(refused(Mine, gain=2.5)) == ("`gain` must be a finite number from 0 and up to 2, got 2.5")

@@ -134,9 +134,7 @@ def test_alibi_signs():
     k = torch.zeros(params["n_heads"], len(given["keys"]), 1, dtype=torch.float64)
     row = module.bias(q, k, [given["query"]], given["keys"])[params["head"], 0]
     np.testing.assert_allclose(row, expected["bias"], rtol=0, atol=tolerance)
-    np.testing.assert_allclose(
-        row.softmax(0), expected["softmax_of_bias_only"], rtol=0, atol=tolerance
-    )
+    np.testing.assert_allclose(row.softmax(0), expected["softmax_of_bias_only"], rtol=0, atol=tolerance)
 
 
 def test_t5_buckets():
@@ -160,9 +158,7 @@ def test_learned_refuses_what_lies_beyond():
     module = encodings.make("learned").build(Dims(d_model=4, n_heads=1), params["table_rows"])
     with pytest.raises(Refusal) as caught:
         module.embed(torch.zeros(1, 4), [given["position"]])
-    assert str(caught.value) == (
-        "position 512 lies beyond a learned table of 512 rows; allowed are 0 to 511"
-    )
+    assert str(caught.value) == ("position 512 lies beyond a learned table of 512 rows; allowed are 0 to 511")
 
 
 def test_rope_decay_bound():
@@ -182,10 +178,7 @@ def test_no_case_is_left_out():
 
 
 def named(entries: list[dict], *keys: str):
-    return [
-        pytest.param(entry, id="-".join(f"{key}={entry[key]:g}" for key in keys))
-        for entry in entries
-    ]
+    return [pytest.param(entry, id="-".join(f"{key}={entry[key]:g}" for key in keys)) for entry in entries]
 
 
 @pytest.mark.parametrize("entry", named(REFERENCE["rope_inv_freq"], "head_dim", "base"))
@@ -228,9 +221,7 @@ def test_reference_wavelengths(entry):
 def test_reference_errors_are_those_of_float64(entry):
     """The cosines are as good as float64 allows at that position, even at 16,777,217."""
     mp.dps = 50
-    theta = rotation.angles(
-        torch.tensor([entry["position"]]), rotation.inv_freq(128, entry["base"])
-    )[0]
+    theta = rotation.angles(torch.tensor([entry["position"]]), rotation.inv_freq(128, entry["base"]))[0]
     worst = max(
         abs(mp.cos(entry["position"] * mpf(entry["base"]) ** (-mpf(2 * i) / 128)) - value)
         for i, value in enumerate(theta.cos().tolist())

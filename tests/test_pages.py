@@ -5,10 +5,13 @@ import re
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from posviz import encodings
+from posviz.ui.canvas import matrix
+from posviz.ui.canvas.bundle import standalone_html
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("order", "heatmap", "similarity", "rotation", "attention")
@@ -151,9 +154,7 @@ def test_bad_input_is_one_sentence(name: str, value: str, sentence: str) -> None
 
 def test_odd_d_head_is_refused_for_rope_alone() -> None:
     app = open_page("order", lang="en", encoding="rope", d_model="28")
-    assert refusals(app) == [
-        "`d_head` must be even for RoPE, got 7 (d_model 28 / n_heads 4); try d_model 32"
-    ]
+    assert refusals(app) == ["`d_head` must be even for RoPE, got 7 (d_model 28 / n_heads 4); try d_model 32"]
     app.session_state["encoding"] = "alibi"
     app.run()
     assert refusals(app) == []
@@ -161,9 +162,7 @@ def test_odd_d_head_is_refused_for_rope_alone() -> None:
 
 def test_refusals_are_translated() -> None:
     app = open_page("order", lang="zh", d_model="65")
-    assert refusals(app) == [
-        "头数必须整除 d_model，现在是 4 个头、d_model 65；d_model 65 可以分成 1, 5, 13 个头"
-    ]
+    assert refusals(app) == ["头数必须整除 d_model，现在是 4 个头、d_model 65；d_model 65 可以分成 1, 5, 13 个头"]
 
 
 @pytest.mark.parametrize(
@@ -201,20 +200,11 @@ def test_causal_mask_and_mirror_are_explained() -> None:
     assert "causal mask" in shown(open_page("order", lang="en", mask="causal"))
     assert "B is A read backwards" in shown(open_page("order", lang="en", encoding="alibi"))
     assert "share no word" in shown(open_page("order", lang="en", a="猫", b="狗"))
-    assert "Unmatched: 0 of A's and 1 of B's words" in shown(
-        open_page("order", lang="en", a="我爱你", b="我很爱你")
-    )
-    assert "nearest occurrence" in shown(
-        open_page("order", lang="en", a="我知道你知道", b="你知道我知道")
-    )
+    assert "Unmatched: 0 of A's and 1 of B's words" in shown(open_page("order", lang="en", a="我爱你", b="我很爱你"))
+    assert "nearest occurrence" in shown(open_page("order", lang="en", a="我知道你知道", b="你知道我知道"))
 
 
 def test_standalone_html_needs_no_network() -> None:
-    from posviz.ui.canvas import matrix
-    from posviz.ui.canvas.bundle import standalone_html
-
-    import numpy as np
-
     data = matrix.bundle(
         [matrix.Panel(source=matrix.Dense(values=np.eye(3)), vmin=-1, vmax=1)],
         labels={},

@@ -197,9 +197,7 @@ def test_a_bert_style_layer_is_torchs_multi_head_attention(name, mask):
 @pytest.mark.parametrize("name", list(encodings.ENCODINGS))
 def test_every_encoding_through_torchs_scaled_dot_product_attention(name, mask):
     trace, w = layer(encodings.make(name), mask=mask)
-    q, k, v, bias = (
-        torch.tensor(part) for part in (trace.q_rotated, trace.k_rotated, trace.v, trace.bias)
-    )
+    q, k, v, bias = (torch.tensor(part) for part in (trace.q_rotated, trace.k_rotated, trace.v, trace.bias))
     bias = bias + (causal_mask()[0] if mask == "causal" else 0)
     scale = 1.0 if name == "t5" else DIMS.d_head**-0.5
     heads = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=scale)

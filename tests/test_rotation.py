@@ -53,9 +53,7 @@ def test_frequencies_start_at_one_and_fall(width, base):
 @pytest.mark.parametrize("width", [0, 1, 3, 65, -2])
 def test_odd_widths_are_refused(width):
     error = refused(rotation.inv_freq, width, 1e4)
-    assert str(error) == (
-        f"a width that is turned in pairs must be even and at least 2, got {width}"
-    )
+    assert str(error) == (f"a width that is turned in pairs must be even and at least 2, got {width}")
     assert error.text("zh") == f"成对旋转的宽度必须是偶数且不小于 2，现在是 {width}"
 
 
@@ -118,9 +116,7 @@ def test_one_pairing_is_the_other_after_a_permutation(width, base, position, see
     order = rotation.permutation(width)
     half = encodings.make("rope", base=base, pairing="half")
     interleaved = encodings.make("rope", base=base, pairing="interleaved")
-    assert torch.equal(
-        half.rotate(x[:, order], [position]), interleaved.rotate(x, [position])[:, order]
-    )
+    assert torch.equal(half.rotate(x[:, order], [position]), interleaved.rotate(x, [position])[:, order])
 
 
 @given(EVEN, st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 99))
@@ -247,9 +243,7 @@ def test_other_positions_are_refused(positions, english, chinese):
 
 def test_positions_with_axes():
     assert rotation.as_positions([[0, 1], [2, 3]], axes=2).shape == (2, 2)
-    assert str(refused(rotation.as_positions, [0, 1], axes=2)) == (
-        "positions must have the shape (len, 2), got (2,)"
-    )
+    assert str(refused(rotation.as_positions, [0, 1], axes=2)) == ("positions must have the shape (len, 2), got (2,)")
 
 
 def test_positions_beyond_a_table_are_refused():

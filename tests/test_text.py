@@ -162,9 +162,7 @@ def test_20001_characters_are_refused_before_they_are_cut(unit):
     error = refused("我" * 20_001, unit)
     assert str(error) == "the sentence has 20,001 characters; up to 20,000 are shown"
     assert error.text("zh") == "句子有 20,001 个字符；最多显示 20,000 个"
-    assert str(refused("我" * 20_000, "character")) == (
-        "the sentence has 20,000 tokens; up to 512 are shown"
-    )
+    assert str(refused("我" * 20_000, "character")) == ("the sentence has 20,000 tokens; up to 512 are shown")
 
 
 @pytest.mark.parametrize("unit", text.UNITS)
@@ -175,9 +173,7 @@ def test_half_a_surrogate_pair_is_refused(unit, half, code):
     assert error.text("zh") == f"句子第 2 处有半个代理对 U+{code}，请删去"
 
 
-@pytest.mark.parametrize(
-    ("unit", "quoted"), [("token", "token"), (None, "None"), ([], "[]"), ("", "")]
-)
+@pytest.mark.parametrize(("unit", "quoted"), [("token", "token"), (None, "None"), ([], "[]"), ("", "")])
 def test_unknown_units_are_refused(unit, quoted):
     error = refused("a", unit)
     assert str(error) == f"`unit` must be one of character, word, byte, got {quoted}"

@@ -48,8 +48,7 @@ def refusal(function, *args, **kwargs) -> Refusal:
             {"d_model": 12, "n_heads": 5},
             "`n_heads` must divide d_model, got 5 heads for d_model 12; "
             "d_model 12 can be split into 1, 2, 3, 4, 6, 12 heads",
-            "头数必须整除 d_model，现在是 5 个头、d_model 12；"
-            "d_model 12 可以分成 1, 2, 3, 4, 6, 12 个头",
+            "头数必须整除 d_model，现在是 5 个头、d_model 12；d_model 12 可以分成 1, 2, 3, 4, 6, 12 个头",
         ),
         (
             {"d_model": 64.0, "n_heads": 4},
@@ -127,9 +126,7 @@ def test_a_refusal_is_a_value_error_and_survives_copying():
 
 
 def test_values_may_be_in_both_languages_and_hold_braces():
-    error = Refusal(
-        Text("{what}: {got}", "{what}：{got}"), field="f", what=Text("a", "甲"), got="{x} {"
-    )
+    error = Refusal(Text("{what}: {got}", "{what}：{got}"), field="f", what=Text("a", "甲"), got="{x} {")
     assert str(error) == "a: {x} {"
     assert error.text("zh") == "甲：{x} {"
 

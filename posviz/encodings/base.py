@@ -24,7 +24,8 @@ Positions = torch.Tensor | np.ndarray | Sequence[int]
 class Knob:
     """How a parameter of a spec is offered and checked; the page's controls are made from it.
 
-    low, high: allowed range; ``above`` excludes low itself. choices: the allowed names of a text.
+    low, high: allowed range; ``above`` excludes low itself. choices: the allowed names of a text;
+    names: what the page calls them, in the same order.
     shared: the value comes from the sidebar's control of the same name (``base``).
     """
 
@@ -34,6 +35,7 @@ class Knob:
     high: float = math.inf
     above: bool = False
     choices: tuple[str, ...] = ()
+    names: tuple[Text, ...] = ()
     shared: bool = False
 
 
@@ -169,9 +171,11 @@ class Encoding:
 
     def describe(self, lang: str = "en") -> str:
         """One paragraph in ``lang``: what it does, its parameters and its paper."""
-        values = ", ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.parameters().items())
-        end = Text(" Parameters: {v}.", " 参数：{v}。")(lang, v=values) if values else ""
-        return f"{self.title(lang)}: {self.summary(lang)}{end} {self.paper}"
+        given = [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.parameters().items()]
+        values = Text(", ", "，")(lang).join(given)
+        end = Text(" Parameters: {v}.", "参数：{v}。")(lang, v=values) if values else ""
+        whole = Text("{title}: {summary}{end} {paper}", "{title}：{summary}{end}{paper}")
+        return whole(lang, title=self.title(lang), summary=self.summary(lang), end=end, paper=self.paper)
 
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
         """What can be checked of this encoding on positions 0 .. length-1, computed now."""

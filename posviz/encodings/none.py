@@ -17,7 +17,7 @@ class NoPE(Encoding):
     summary: ClassVar[Text] = Text(
         "Nothing is added: without a mask, shuffling the words only shuffles the outputs. "
         "A causal mask alone already lets a deep model count.",
-        "什么都不加：没有掩码时，打乱词序只会打乱输出的次序。仅凭因果掩码，深层模型就已经能数位置。",
+        "什么都不加。没有掩码时，打乱词序只会打乱输出的次序。仅凭因果掩码，深层模型就已经能数位置。",
     )
     formula: ClassVar[str] = r"\mathrm{Attention}(PX) = P\,\mathrm{Attention}(X)"
     paper: ClassVar[Paper] = Paper(

@@ -35,9 +35,10 @@ class Rope(Encoding):
         Text("pairing", "配对"),
         Text(
             "half: dimensions i and i + width/2 (Llama); interleaved: 2i and 2i+1 (GPT-J).",
-            "half：第 i 维配第 i + 宽度/2 维（Llama）；interleaved：第 2i 维配第 2i+1 维（GPT-J）。",
+            "前后（half）：第 i 维配第 i + 宽度/2 维（Llama）；相邻（interleaved）：第 2i 维配第 2i+1 维（GPT-J）。",
         ),
         choices=PAIRINGS,
+        names=(Text("half", "前后"), Text("interleaved", "相邻")),
     )
     partial_rotary_factor: float = knob(
         1.0,

@@ -33,9 +33,10 @@ class Sinusoidal(Encoding):
         Text("layout", "排列"),
         Text(
             "interleaved: sin, cos, sin, cos, …; halves: all sines, then all cosines.",
-            "interleaved：sin、cos 交错；halves：前一半全是 sin，后一半全是 cos。",
+            "交错（interleaved）：sin、cos 交替；两半（halves）：前一半全是 sin，后一半全是 cos。",
         ),
         choices=("interleaved", "halves"),
+        names=(Text("interleaved", "交错"), Text("halves", "两半")),
     )
 
     kind: ClassVar[str] = "additive"

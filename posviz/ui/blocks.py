@@ -41,7 +41,8 @@ def _row(tokens: Tokens, side: str) -> str:
     more = len(tokens) - len(cells)
     if more > 0:
         cells.append(f'<span class="pv-more">+{more}</span>')
-    body = "".join(cells) or f'<span class="pv-more">{escape(_("type a sentence in the sidebar"))}</span>'
+    hint = _("type a sentence in the sidebar")  # not inside the f-string: Babel on Python 3.11 would miss it
+    body = "".join(cells) or f'<span class="pv-more">{escape(hint)}</span>'
     return f'<div class="pv-{side}"><b>{side.upper()}</b>{body}</div>'
 
 

@@ -41,8 +41,16 @@ def _text(param: state.Param) -> str:
 
 
 def pick(
-    name: str, label: str, options: Mapping[Any, str], *, style: str = "segments", help: str | None = None, at: str = "",
-    collapsed: bool = False, shown: Any = None, width: int | str | None = None,
+    name: str,
+    label: str,
+    options: Mapping[Any, str],
+    *,
+    style: str = "segments",
+    help: str | None = None,
+    at: str = "",
+    collapsed: bool = False,
+    shown: Any = None,
+    width: int | str | None = None,
 ) -> Any:
     """One of a few named options: value -> label. style: "segments" or "select". at: sets a second control
     apart. shown: what it shows where the parameter says something else."""
@@ -149,7 +157,7 @@ def sidebar(pages: Sequence[st.Page]) -> None:
         _knobs(st.session_state.get("w_encoding", "none"))
         _sizes()
         with st.expander(_("more")):
-            number("seed", _("seed"), step=1, help=_("of the untrained embeddings, projections and tables"))
+            number("seed", _("seed"), step=1, help=_("Draws the untrained embeddings, projections and tables."))
             pick("mask", _("mask"), {"none": _("full"), "causal": _("causal")})
             pick("precision", _("computed in"), {name: name for name in state.PRECISIONS})
 
@@ -183,7 +191,7 @@ def _sentences() -> None:
             label_visibility="collapsed",
         )
     left, right = st.columns([1, 1])
-    left.button(_("⇅ swap"), on_click=_swap, width="stretch", help=_("exchange A and B"))
+    left.button(_("⇅ swap"), on_click=_swap, width="stretch", help=_("Exchanges A and B."))
     with right.popover(_("examples"), width="stretch"):
         for i, (a, b, unit) in enumerate(PRESETS):
             st.button(f"{a} / {b}", key=f"preset{i}", on_click=_set_sentences, args=(a, b, unit), width="stretch")
@@ -205,7 +213,8 @@ def _knobs(name: str) -> None:
     for item, (knob, default) in state.knobs(name).items():
         label, help, full = knob.label(lang), knob.help(lang), f"{name}_{item}"
         if knob.choices:
-            pick(full, label, {c: c for c in knob.choices}, help=help)
+            names = [text(lang) for text in knob.names] or knob.choices
+            pick(full, label, dict(zip(knob.choices, names, strict=True)), help=help)
         elif isinstance(default, bool):
             toggle(full, label, help=help)
         else:

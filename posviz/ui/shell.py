@@ -81,7 +81,7 @@ def header(
     """
     blocks.title(question)
     if tools:
-        left, right = st.columns([11, 9], vertical_alignment="center")
+        left, right = st.columns(2, vertical_alignment="center")
         with left:
             blocks.claim(claim)
         with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"), guard():
@@ -143,6 +143,4 @@ def details(
 
 def untrained(setting: state.Setting) -> str:
     """The badge of everything that shows weights of the seeded layer."""
-    return _("untrained · seed {seed} · weights depend on the seed only, not on the encoding").format(
-        seed=setting.seed
-    )
+    return _("untrained · seed {seed} · weights depend on the seed only, not on the encoding").format(seed=setting.seed)

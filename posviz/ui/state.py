@@ -20,7 +20,7 @@ from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
 from posviz.similarity import KINDS
 from posviz.types import LANGUAGES, MAX_LEN, Dims, Refusal, Text, Tokens, shown, whole_number
-from posviz.ui.lang import current
+from posviz.ui.lang import _, current
 
 PRECISIONS = ("float32", "float64")
 JS_SAFE = 2**53 - 1  # whole numbers a browser's number box can hold
@@ -125,7 +125,7 @@ PARAMS: dict[str, Param] = {
         choice("precision", "float32", PRECISIONS),
         Param("lang", "", lambda name, raw: _one_of(name, raw, LANGUAGES) if raw else current()),
         # pages
-        choice("view", "", ("", "table", "bias", "cos", "sin", "angle", "distance_table")),
+        choice("view", "", ("", *dict.fromkeys(view for cls in encodings.ENCODINGS.values() for view in cls.pictures))),
         choice("compare", "off", ("off", "on")),
         Param("base2", "100", read_float),
         Param("d_model2", "", _optional),
@@ -186,9 +186,7 @@ def active() -> list[Param]:
 def bind() -> None:
     """Draw the hidden boxes; call once a run, before any control."""
     st.session_state["_repeated"] = {
-        name: values
-        for name in st.query_params
-        if name in PARAMS and len(values := st.query_params.get_all(name)) > 1
+        name: values for name in st.query_params if name in PARAMS and len(values := st.query_params.get_all(name)) > 1
     }
     with st.container(key="url"):
         for param in active():
@@ -283,7 +281,9 @@ class Setting:
     def parameters(self) -> str:
         """The parameters in one line, as every picture carries them."""
         dims = self.dims
-        return f"{self.spec.title(self.lang)} · d_model {dims.d_model} · H {dims.n_heads} · seed {self.seed}"
+        return _("{name} · d_model {d_model} · H {heads} · seed {seed}").format(
+            name=self.spec.title(self.lang), d_model=dims.d_model, heads=dims.n_heads, seed=self.seed
+        )
 
 
 def log_base(value: float) -> float:

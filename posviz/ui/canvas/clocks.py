@@ -7,39 +7,40 @@ import numpy as np
 import streamlit as st
 
 from posviz.ui.canvas.bundle import pack, script, style
+from posviz.ui.lang import N_
 
 HEIGHT = 660
 """Height of the canvas in CSS pixels when the page is wide; a narrow page stacks and is taller."""
 
 LABELS = {
-    "play": "Play",
-    "pause": "Pause",
-    "lock": "move both (m − n fixed)",
-    "back": "one position back",
-    "forward": "one position on",
-    "slower": "slower",
-    "faster": "faster",
-    "speed": "speed {value}/s",
-    "range": "show",
-    "save": "Save",
-    "query": "query",
-    "key": "key",
-    "legend_query": "query at mθ",
-    "legend_key": "key at nθ",
-    "legend_angle": "rim: (m − n)θ",
-    "pair_title": "pair {pair} · θ = {theta}",
-    "turns": "turns",
-    "wavelength": "wavelength {value} positions",
-    "part": "part of the score",
-    "dims": "turns dimensions {a} and {b} of {d}",
-    "bars": "score, pair by pair",
-    "pile": "the parts piled up",
-    "rest": "grey: not rotated",
-    "kernel": "score against m − n",
-    "score": "score q·k/√d",
-    "drift": "largest change, both moving",
-    "expected": "should be 0",
-    "keys": "space: play · ← →: move q · ⇧ ← →: move both · ↑ ↓: pair · [ ]: speed",
+    "play": N_("Play"),
+    "pause": N_("Pause"),
+    "lock": N_("move both (m − n fixed)"),
+    "back": N_("one position back"),
+    "forward": N_("one position on"),
+    "slower": N_("slower"),
+    "faster": N_("faster"),
+    "speed": N_("speed {value}/s"),
+    "range": N_("show"),
+    "save": N_("Save"),
+    "query": N_("query"),
+    "key": N_("key"),
+    "legend_query": N_("query at mθ"),
+    "legend_key": N_("key at nθ"),
+    "legend_angle": N_("rim: (m − n)θ"),
+    "pair_title": N_("pair {pair} · θ = {theta}"),
+    "turns": N_("turns"),
+    "wavelength": N_("wavelength {value} positions"),
+    "part": N_("part of the score"),
+    "dims": N_("turns dimensions {a} and {b} of {d}"),
+    "bars": N_("score, pair by pair"),
+    "pile": N_("the parts piled up"),
+    "rest": N_("grey: not rotated"),
+    "kernel": N_("score against m − n"),
+    "score": N_("score q·k/√d"),
+    "drift": N_("largest change, both moving"),
+    "expected": N_("should be 0"),
+    "keys": N_("space: play · ← →: move q · ⇧ ← →: move both · ↑ ↓: pair · [ ]: speed"),
 }
 """Every text of the picture, in English; ``{name}`` is filled in by the browser."""
 

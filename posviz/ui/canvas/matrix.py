@@ -15,6 +15,7 @@ import numpy as np
 import streamlit as st
 
 from posviz.ui.canvas.bundle import pack, script, style
+from posviz.ui.lang import N_
 
 SCALES = ("signed", "difference", "a", "b", "position", "content")
 MAX_WINDOW = 1_000_000
@@ -22,24 +23,24 @@ HEIGHT = 560
 
 # English templates; pages pass translations. The browser fills in what stands in braces.
 LABELS: dict[str, str] = {
-    "save": "Save",
-    "reset": "Reset zoom",
-    "zoom_in": "Zoom in",
-    "zoom_out": "Zoom out",
-    "shape": "{rows} × {cols}",  # rows, columns
-    "exact": "exact, cell by cell",
-    "averaged": "averaged {rows} × {cols}",  # rows, columns of one block
-    "row": "Position {row}",  # heading of the bars
-    "at": "dimension {col}",  # behind the value at the crosshair
-    "column": "Dimension {col}",  # heading of the wave
-    "column_info": "λ = {value} positions",  # where col_info is given
-    "ruler": "λ {value}",  # ticks made from col_info when zoomed in
-    "cell": "position {row}, dimension {col}",  # head of the tooltip
-    "value": "value {value}",
-    "about": "≈ {value}",  # the block's mean, while the exact cell is not loaded
-    "masked": "masked",
-    "beyond": "beyond the table’s last row",
-    "thumbnails": "Heads",  # accessible name of the row of small matrices
+    "save": N_("Save"),
+    "reset": N_("Reset zoom"),
+    "zoom_in": N_("Zoom in"),
+    "zoom_out": N_("Zoom out"),
+    "shape": N_("{rows} × {cols}"),  # rows, columns
+    "exact": N_("exact, cell by cell"),
+    "averaged": N_("averaged {rows} × {cols}"),  # rows, columns of one block
+    "row": N_("Position {row}"),  # heading of the bars
+    "at": N_("dimension {col}"),  # behind the value at the crosshair
+    "column": N_("Dimension {col}"),  # heading of the wave
+    "column_info": N_("λ = {value} positions"),  # where col_info is given
+    "ruler": N_("λ {value}"),  # ticks made from col_info when zoomed in
+    "cell": N_("position {row}, dimension {col}"),  # head of the tooltip
+    "value": N_("value {value}"),
+    "about": N_("≈ {value}"),  # the block's mean, while the exact cell is not loaded
+    "masked": N_("masked"),
+    "beyond": N_("beyond the table’s last row"),
+    "thumbnails": N_("Heads"),  # accessible name of the row of small matrices
 }
 
 

@@ -11,38 +11,39 @@ import numpy as np
 import streamlit as st
 
 from posviz.ui.canvas.bundle import pack, script, style
+from posviz.ui.lang import N_
 
 MAX_TOKENS = 512
 _EXACT_CELLS = 50_000  # up to here outputs travel as float64, so that a hovered 2e-16 is not rounded to 0
 
 # Every text of the picture: key -> English template. Translate the values, keep {names}.
 LABELS: dict[str, str] = {
-    "save": "Save",
-    "slide": "Slide each word of B to its match",
-    "column_a": "A",
-    "column_b": "B",
-    "column_difference": "A − B",
-    "delta": "Δ {value}",
-    "delta_zero": "Δ 0 ({value})",
-    "no_partner": "no partner",
-    "no_matches": "no word in common",
-    "empty_a": "sentence A is empty",
-    "empty_b": "sentence B is empty",
-    "legend_output": "output vector, one cell per dimension, −{vmax} to +{vmax}",
-    "legend_strip": "thin strip: A minus the same word in B, on the same scale",
-    "legend_column": "middle column: A minus the same word in B, on the same scale",
-    "legend_averaged": "each cell is the mean of {count} dimensions",
-    "bars": "How far apart the two sentences are after matching words (largest difference of outputs, log axis {low} to {high})",
-    "tip_token": "{token} · {position}",
-    "tip_dimension": "dimension {dimension}",
-    "tip_averaged": "mean of dimensions {first} to {last}",
-    "tip_value_a": "A: {value}",
-    "tip_value_b": "B: {value}",
-    "tip_difference": "A − B: {value}",
-    "tip_tie": "{token}: A position {i}, B position {j}",
-    "tip_delta": "largest difference: {value}",
-    "tip_bar": "{label}: {value}",
-    "tip_choose": "click to choose this encoding",
+    "save": N_("Save"),
+    "slide": N_("Slide each word of B to its match"),
+    "column_a": N_("A"),
+    "column_b": N_("B"),
+    "column_difference": N_("A − B"),
+    "delta": N_("Δ {value}"),
+    "delta_zero": N_("Δ 0 ({value})"),
+    "no_partner": N_("no partner"),
+    "no_matches": N_("no word in common"),
+    "empty_a": N_("sentence A is empty"),
+    "empty_b": N_("sentence B is empty"),
+    "legend_output": N_("output vector, one cell per dimension, −{vmax} to +{vmax}"),
+    "legend_strip": N_("thin strip: A minus the same word in B, on the same scale"),
+    "legend_column": N_("middle column: A minus the same word in B, on the same scale"),
+    "legend_averaged": N_("each cell is the mean of {count} dimensions"),
+    "bars": N_("How far apart the two sentences are after matching words (largest difference of outputs, log axis {low} to {high})"),
+    "tip_token": N_("{token} · {position}"),
+    "tip_dimension": N_("dimension {dimension}"),
+    "tip_averaged": N_("mean of dimensions {first} to {last}"),
+    "tip_value_a": N_("A: {value}"),
+    "tip_value_b": N_("B: {value}"),
+    "tip_difference": N_("A − B: {value}"),
+    "tip_tie": N_("{token}: A position {i}, B position {j}"),
+    "tip_delta": N_("largest difference: {value}"),
+    "tip_bar": N_("{label}: {value}"),
+    "tip_choose": N_("click to choose this encoding"),
 }
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from posviz.ui.canvas.bundle import pack, script, style
+from posviz.ui.lang import N_
 
 Rgb = tuple[int, int, int]
 
@@ -33,29 +34,29 @@ CURVE_COLOURS: tuple[tuple[Rgb, Rgb], ...] = (  # (light theme, dark theme)
 )
 
 LABELS: dict[str, str] = {
-    "save": "Save",
-    "dot": "dot product",
-    "cosine": "cosine similarity",
-    "scaled": "dot product / (d/2)",
-    "bias": "bias added to the score",
-    "distance": "distance k from position p",
-    "range": "distances shown",
-    "range_option": "distances up to {k}",
-    "both": "both sides of p",
-    "log": "log distance",
-    "value": "sim({p}, {j}) = {value}",
-    "value_bias": "bias({p}, {j}) = {value}",
-    "rises": "rises at {list} ({count} of {total})",
-    "rises_count": "{count} rises in {total} steps",
-    "never": "never rises",
-    "separator": ", ",
-    "row": "position p",
-    "column": "position p + k",
-    "averaged": "averaged {n} × {n}",
-    "exact": "cell by cell",
-    "tip_row": "row p = {p}",
-    "tip_note": "mean ± spread over all positions",
-    "hint": "click: keep this row, Esc: let go",
+    "save": N_("Save"),
+    "dot": N_("dot product"),
+    "cosine": N_("cosine similarity"),
+    "scaled": N_("dot product / (d/2)"),
+    "bias": N_("bias added to the score"),
+    "distance": N_("distance k from position p"),
+    "range": N_("distances shown"),
+    "range_option": N_("distances up to {k}"),
+    "both": N_("both sides of p"),
+    "log": N_("log distance"),
+    "value": N_("sim({p}, {j}) = {value}"),
+    "value_bias": N_("bias({p}, {j}) = {value}"),
+    "rises": N_("rises at {list} ({count} of {total})"),
+    "rises_count": N_("{count} rises in {total} steps"),
+    "never": N_("never rises"),
+    "separator": N_(", "),
+    "row": N_("position p"),
+    "column": N_("position p + k"),
+    "averaged": N_("averaged {n} × {n}"),
+    "exact": N_("cell by cell"),
+    "tip_row": N_("row p = {p}"),
+    "tip_note": N_("mean ± spread over all positions"),
+    "hint": N_("click: keep this row, Esc: let go"),
 }
 
 

@@ -61,7 +61,13 @@ def _bias_by_distance(trace: AttentionTrace) -> tuple[np.ndarray, np.ndarray] | 
 
 
 def _scale(trace: AttentionTrace) -> str:
-    return "1" if trace.scale == 1 else f"√{trace.dims.d_head}" if np.isclose(trace.scale, trace.dims.d_head**-0.5) else f"{1 / trace.scale:.4g}"
+    return (
+        "1"
+        if trace.scale == 1
+        else f"√{trace.dims.d_head}"
+        if np.isclose(trace.scale, trace.dims.d_head**-0.5)
+        else f"{1 / trace.scale:.4g}"
+    )
 
 
 def bundle(scene: Scene) -> bytes:
@@ -110,18 +116,30 @@ def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
     sums = max(float(np.abs(t.weights.sum(-1) - 1).max()) for t in (scene.a, scene.b))
     parts = max(float(np.abs(sum(t.parts.values()) - t.scores).max()) for t in (scene.a, scene.b))
     largest = float(np.abs(scene.difference).max()) if scene.difference.size else float("nan")
-    plain = setting.spec.kind == "none" and setting.mask == "none" and len(scene.pairs) == len(scene.a.tokens) == len(scene.b.tokens)
+    plain = (
+        setting.spec.kind == "none"
+        and setting.mask == "none"
+        and len(scene.pairs) == len(scene.a.tokens) == len(scene.b.tokens)
+    )
     tolerance = 1e-4 if setting.precision == "float32" else 1e-10
     return [
         blocks.Number(
             blocks.compact(largest),
             _("largest difference of a weight between A and B, words matched"),
-            _("should be 0") if plain else _("of at most 1"),
+            _("should be 0") if plain else _("at most 1"),
             largest < tolerance if plain else None,
         ),
-        blocks.Number(blocks.compact(sums), _("rows of weights: sum − 1, largest"), _("should be 0"), sums < tolerance),
         blocks.Number(
-            blocks.compact(parts), _("parts of the score added up, minus the score, largest"), _("should be 0"), parts < tolerance
+            blocks.compact(sums),
+            _("each row of weights adds up to 1: largest error"),
+            _("should be 0"),
+            sums < tolerance,
+        ),
+        blocks.Number(
+            blocks.compact(parts),
+            _("the parts of a score add up to it: largest error"),
+            _("should be 0"),
+            parts < tolerance,
         ),
     ]
 
@@ -142,7 +160,9 @@ def formula(scene: Scene) -> None:
     side = "B" if trace is scene.b and trace is not scene.a else "A"
     product = float(trace.q_rotated[h, i] @ trace.k_rotated[h, j])
     score, weight = float(trace.scores[h, i, j]), float(trace.weights[h, i, j])
-    st.latex(r"\mathrm{head}_h = \mathrm{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{d}} + b\right)V_h,\qquad \mathrm{MultiHead} = [\mathrm{head}_0;\dots;\mathrm{head}_{H-1}]\,W_O")
+    st.latex(
+        r"\mathrm{head}_h = \mathrm{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{d}} + b\right)V_h,\qquad \mathrm{MultiHead} = [\mathrm{head}_0;\dots;\mathrm{head}_{H-1}]\,W_O"
+    )
     st.latex(
         rf"{side},\ h={h}:\quad s_{{{i},{j}}} = {product:.5f} \cdot {trace.scale:.4g} + ({float(trace.bias[h, i, j]):.5f}) = {score:.5f}"
     )

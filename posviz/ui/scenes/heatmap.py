@@ -25,11 +25,15 @@ VIEWS = {
     "distance_table": N_("vector for each distance"),
 }
 CLAIMS = {
-    "table": N_("Each row is one position; each column one dimension. What is added to the word at that position is its row."),
+    "table": N_(
+        "Each row is one position, each column one dimension: the row is what is added to the word at that position."
+    ),
     "waves": N_("Fast stripes left, slow ones right: a clock with many hands."),
     "rotary": N_("Each column is one pair of dimensions: left ones turn fast, right ones slowly."),
-    "bias": N_("What is added to the score of query and key: every head has its own picture, and only the distance counts."),
-    "distance_table": N_("One vector for each distance from −K to K; beyond K the last one is used."),
+    "bias": N_(
+        "What is added to the score of query and key: every head has its own picture, and only the distance counts."
+    ),
+    "distance_table": N_("One vector for each distance from −K to K; beyond K the last one serves."),
     "none": N_("Nothing is added anywhere."),
 }
 # axis names: (rows, columns), and how a row and a column are called in the picture
@@ -53,7 +57,7 @@ class Scene:
     head: int
     row: int
     col: int
-    second_setting: str
+    titles: tuple[str, str]
     badge: str
 
 
@@ -76,8 +80,8 @@ def build(setting: state.Setting) -> Scene:
     view = _choose_view(spec)
     picture = _picture(setting, spec, dims, view)
     if picture is None:
-        return Scene(None, None, "", 0, 0, 0, "", "")
-    second, described = _second(setting, view)
+        return Scene(None, None, "", 0, 0, 0, ("", ""), "")
+    second, titles = _second(setting, view)
     head = state.chosen("head", len(picture.sources), 0)
     rows, cols = picture.shape
     # The cell that the formula explains: one with a story, until somebody clicks.
@@ -86,7 +90,7 @@ def build(setting: state.Setting) -> Scene:
     badge = ""
     if spec.capabilities.trainable:
         badge = _("untrained · seed {seed}").format(seed=setting.seed)
-    return Scene(picture, second, view, head, row, col, described, badge)
+    return Scene(picture, second, view, head, row, col, titles, badge)
 
 
 def _choose_view(spec: Encoding) -> str | None:
@@ -104,9 +108,7 @@ def _rows(spec: Encoding, max_len: int) -> int:
 
 
 def _picture(setting: state.Setting, spec: Encoding, dims: Dims, view: str | None) -> views.Picture | None:
-    return cached.picture(
-        spec, dims, setting.max_len, view=view, seed=setting.seed, rows=_rows(spec, setting.max_len)
-    )
+    return cached.picture(spec, dims, setting.max_len, view=view, seed=setting.seed, rows=_rows(spec, setting.max_len))
 
 
 def compare_knobs(spec: Encoding) -> list[str]:
@@ -121,22 +123,25 @@ def compare_knobs(spec: Encoding) -> list[str]:
     return found
 
 
-def _second(setting: state.Setting, view: str) -> tuple[views.Picture | None, str]:
+def _second(setting: state.Setting, view: str) -> tuple[views.Picture | None, tuple[str, str]]:
     spec, dims = setting.spec, setting.dims
     if state.get("compare") == "off":
-        return None, ""
+        return None, ("", "")
     offered = compare_knobs(spec)
     d_model = state.get("d_model2") if "d_model2" in offered else None
     n_heads = state.get("heads2") if "heads2" in offered else None
     other_dims = Dims(d_model=d_model or dims.d_model, n_heads=n_heads or dims.n_heads)
     other = setting.other(spec.name, **({"base": state.get("base2")} if "base2" in offered else {}))
-    return _picture(setting, other, other_dims, view), _described(other, other_dims)
+    second = _picture(setting, other, other_dims, view)
+    return second, _difference((spec, dims), (other, other_dims))
 
 
-def _described(spec: Encoding, dims: Dims) -> str:
-    base = f"base {spec.base:g} · " if "base" in spec.parameters() else ""
-    heads = f" · H {dims.n_heads}" if spec.kind in ("rotary", "bias") else ""
-    return f"{base}d_model {dims.d_model}{heads}"
+def _difference(first: tuple[Encoding, Dims], second: tuple[Encoding, Dims]) -> tuple[str, str]:
+    """What tells two pictures apart, as their titles: ("base 10000", "base 100")."""
+    described = [{**spec.parameters(), "d_model": dims.d_model, "H": dims.n_heads} for spec, dims in (first, second)]
+    names = [name for name in described[0] if described[0][name] != described[1][name]] or ["d_model"]
+    titles = [" · ".join(f"{name} {which[name]:g}" for name in names) for which in described]
+    return titles[0], titles[1]
 
 
 def toolbar(setting: state.Setting) -> None:
@@ -155,15 +160,13 @@ def toolbar(setting: state.Setting) -> None:
             controls.number("d_model2", _("second d_model"), step=2, width=140, fallback=setting.dims.d_model)
         if "heads2" in offered:
             controls.number("heads2", _("second heads"), step=1, width=140, fallback=setting.dims.n_heads)
-    controls.pick("compare", _("compare"), {"off": _("one"), "on": _("compare")}, collapsed=True)
+    controls.pick("compare", _("compare"), {"off": _("single"), "on": _("compare")}, collapsed=True)
 
 
 def _source(picture: views.Picture, head: int, cross: tuple[int, int] = (0, 0)) -> canvas.Source:
     cells = picture.sources[head]
     if isinstance(cells, views.Waves):
-        return canvas.Sinusoid(
-            omega=cells.frequencies, is_cos=cells.is_cos, rows=cells.rows, wrap=cells.wrap
-        )
+        return canvas.Sinusoid(omega=cells.frequencies, is_cos=cells.is_cos, rows=cells.rows, wrap=cells.wrap)
     if isinstance(cells, views.Diagonals):
         return canvas.Toeplitz(profile=cells.profile, rows=cells.rows, cols=cells.rows)
     values = cells.values[: picture.defined_rows]
@@ -203,7 +206,12 @@ def _labels(view: str) -> dict[str, str]:
     texts = labels(canvas.LABELS)
     names = {
         "bias": (_("Query {row}"), _("key {col}"), _("Key {col}"), _("query {row}, key {col}")),
-        "distance_table": (_("Distance {row}"), _("dimension {col}"), _("Dimension {col}"), _("distance {row}, dimension {col}")),
+        "distance_table": (
+            _("Distance {row}"),
+            _("dimension {col}"),
+            _("Dimension {col}"),
+            _("distance {row}, dimension {col}"),
+        ),
     }
     for name in ("cos", "sin", "angle"):
         names[name] = (_("Position {row}"), _("pair {col}"), _("Pair {col}"), _("position {row}, pair {col}"))
@@ -214,12 +222,12 @@ def _labels(view: str) -> dict[str, str]:
 
 def bundle(setting: state.Setting, scene: Scene) -> bytes:
     picture = scene.picture
-    spec, dims = setting.spec, setting.dims
+    spec = setting.spec
     cross = (scene.row, scene.col)
-    panels = [_panel(picture, scene.head, _described(spec, dims) if scene.second else "", cross)]
+    panels = [_panel(picture, scene.head, scene.titles[0], cross)]
     if scene.second:
         head = min(scene.head, len(scene.second.sources) - 1)
-        panels.append(_panel(scene.second, head, scene.second_setting, cross))
+        panels.append(_panel(scene.second, head, scene.titles[1], cross))
     thumbnails = None
     if len(picture.sources) > 1:
         thumbnails = [
@@ -266,15 +274,17 @@ def substituted(setting: state.Setting, scene: Scene) -> None:
     """The formula of the chosen cell with its numbers."""
     number = value(scene)
     if np.isnan(number):
-        blocks.note(_("This cell does not exist: the table ends at position {last}, or the mask hides it.").format(last=setting.max_len - 1))
+        blocks.note(
+            _("This cell does not exist: the table ends at position {last}, or the mask hides it.").format(
+                last=setting.max_len - 1
+            )
+        )
         return
     st.latex(setting.spec.explain(setting.dims, scene.view, scene.row, scene.col, number, scene.head))
 
 
 def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
-    module = setting.spec.build(
-        setting.dims, setting.max_len, torch.Generator().manual_seed(setting.seed)
-    )
+    module = setting.spec.build(setting.dims, setting.max_len, torch.Generator().manual_seed(setting.seed))
     length = min(setting.max_len, views.MAX_SQUARE) if setting.spec.kind == "bias" else setting.max_len
     return [
         blocks.Number(blocks.compact(c.value), c.label(setting.lang), c.expected(setting.lang), c.holds)

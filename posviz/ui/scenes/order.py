@@ -79,7 +79,7 @@ def _bar(setting: state.Setting, name: str, a: Tokens, b: Tokens, layer: dict) -
 
 
 def _bundle(setting: state.Setting, scene: Scene) -> bytes:
-    titles = {"none": _("No position"), "chosen": _("With {name}").format(name=scene.name)}
+    titles = {"none": _("No position"), "chosen": _("Position encoding: {name}").format(name=scene.name)}
     panels = [
         {
             "title": titles[name],
@@ -156,20 +156,22 @@ def notes(setting: state.Setting, scene: Scene) -> list[str]:
     if scene.a.ids == scene.b.ids:
         found.append(_("A and B are the same sentence: nothing can differ."))
     elif not scene.pairs:
-        found.append(_("The two sentences share no word, so there is nothing to match; only the sentence vectors are compared."))
+        found.append(
+            _("The two sentences share no word, so there is nothing to match; only the sentence vectors are compared.")
+        )
     elif not scene.same_words:
         found.append(
-            _("Unmatched: {a} of A's and {b} of B's words. The sentences say different things, so the outputs differ even without position.").format(
-                a=len(scene.a) - len(scene.pairs), b=len(scene.b) - len(scene.pairs)
-            )
+            _(
+                "Unmatched: {a} of A's and {b} of B's words. The sentences say different things, so the outputs differ even without position."
+            ).format(a=len(scene.a) - len(scene.pairs), b=len(scene.b) - len(scene.pairs))
         )
     elif setting.mask == "causal":
         found.append(_("The causal mask lets a word see only what came before it: that alone already tells the order."))
     elif not setting.spec.capabilities.directional and scene.a.ids == scene.b.ids[::-1] and setting.spec.kind != "none":
         found.append(
-            _("{name} sees how far, not which way. B is A read backwards, every distance is the same, so the difference is 0.").format(
-                name=scene.name
-            )
+            _(
+                "{name} sees how far, not which way. B is A read backwards, every distance is the same, so the difference is 0."
+            ).format(name=scene.name)
         )
     if len(set(scene.a.ids)) < len(scene.a) and scene.pairs:
         found.append(_("A repeated word is matched with its nearest occurrence."))
@@ -177,15 +179,17 @@ def notes(setting: state.Setting, scene: Scene) -> list[str]:
 
 
 def formula(scene: Scene) -> None:
-    st.latex(r"y_i = h_i + \mathrm{MultiHead}(h)_i,\qquad h_i = x_i + PE_i,\qquad \mathrm{MultiHead}(Px) = P\,\mathrm{MultiHead}(x)")
+    st.latex(
+        r"y_i = h_i + \mathrm{MultiHead}(h)_i,\qquad h_i = x_i + PE_i,\qquad \mathrm{MultiHead}(Px) = P\,\mathrm{MultiHead}(x)"
+    )
     lines = []
-    for name, difference in ((r"\text{no position}", scene.without), (r"\text{encoding}", scene.chosen)):
+    for name, difference in ((_("no position"), scene.without), (_("with position"), scene.chosen)):
         trace_a, trace_b = scene.traces["none" if difference is scene.without else "chosen"]
         for (i, j), value in list(zip(scene.pairs, difference.per_token, strict=True))[:3]:
             gap = np.abs(trace_a.residual[i] - trace_b.residual[j])
             c = int(gap.argmax())
             lines.append(
-                rf"{name}:\ \Delta_{{{i},{j}}} = \max_c |y^A_{{{i},c}} - y^B_{{{j},c}}| = "
+                rf"\text{{{name}}}:\ \Delta_{{{i},{j}}} = \max_c |y^A_{{{i},c}} - y^B_{{{j},c}}| = "
                 rf"|{trace_a.residual[i, c]:.5f} - ({trace_b.residual[j, c]:.5f})| = {_tex(value)}\quad (c = {c})"
             )
     for line in lines:
@@ -226,7 +230,7 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
     def table() -> list[list[object]]:
         head = ["encoding", "sentence", "position", "token", *range(setting.dims.d_model)]
         lines: list[list[object]] = [head]
-        for name, both in scene.traces.items():
+        for both in scene.traces.values():
             for side, trace in zip("AB", both, strict=True):
                 # the position stands before the token, so that no spreadsheet takes it for a formula
                 lines += [

@@ -77,7 +77,7 @@ def toolbar(setting: state.Setting) -> None:
         style="select",
         shown=state.chosen("head", setting.dims.n_heads, 0),
         collapsed=True,
-        width=130,
+        width=110,
     )
     controls.pick(
         "rope_pairing",
@@ -108,8 +108,10 @@ def bundle(scene: Scene) -> bytes:
         pair=scene.pair,
         scale=scene.spec.scale(scene.q.shape[1]),
         labels=labels(clocks.LABELS),
-        height=560,
-        alt=_("One clock for each of {n} pairs of dimensions, its hands turned by the positions of query and key").format(n=len(scene.omega)),
+        height=600,
+        alt=_(
+            "One clock for each of {n} pairs of dimensions, its hands turned by the positions of query and key"
+        ).format(n=len(scene.omega)),
         file="posviz-rotation",
     )
 
@@ -195,9 +197,7 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
 
     def table() -> list[list[object]]:
         lines: list[list[object]] = [["pair", "theta", "wavelength", "m*theta", "n*theta"]]
-        lines += [
-            [i, w, 2 * np.pi / w, scene.m * w, scene.n * w] for i, w in enumerate(scene.omega.tolist())
-        ]
+        lines += [[i, w, 2 * np.pi / w, scene.m * w, scene.n * w] for i, w in enumerate(scene.omega.tolist())]
         return lines
 
     save.row(

@@ -94,7 +94,9 @@ def bundle(setting: state.Setting, scene: Scene) -> bytes:
         labels=labels(ripple.LABELS),
         height=520,
         alt=_("Similarity against distance for {names}").format(
-            names=", ".join(encodings.ENCODINGS[name].title(setting.lang) for name in scene.curves)
+            names=_(ripple.LABELS["separator"]).join(
+                encodings.ENCODINGS[name].title(setting.lang) for name in scene.curves
+            )
         ),
         file="posviz-similarity",
     )
@@ -150,7 +152,7 @@ def shift_error(spec: Encoding, d_model: int, length: int) -> float | None:
     k = state.get("k")
     table = spec.table(range(length + k), d_model).numpy()
     shift = core.shift_map(k, *spec.columns(d_model))
-    return float(np.abs(table[k:] - table[: length] @ shift.T).max())
+    return float(np.abs(table[k:] - table[:length] @ shift.T).max())
 
 
 def tables(setting: state.Setting, scene: Scene) -> None:
@@ -176,7 +178,9 @@ def tables(setting: state.Setting, scene: Scene) -> None:
     blocks.table(
         ("", *(f"k = {k}" for k in inside)),
         lines,
-        _("pos0 · pos_k. The first eight dimensions hold the fastest waves only, so their sum swings; the slow waves in the other dimensions keep near positions alike."),
+        _(
+            "pos0 · pos_k. The first eight dimensions hold the fastest waves only, so their sum swings; the slow waves in the other dimensions keep near positions alike."
+        ),
     )
 
 
@@ -201,10 +205,13 @@ def formula(setting: state.Setting, scene: Scene) -> None:
         x_label=_("dimension of PE(p)"),
         y_label=_("dimension of PE(p+k)"),
     )
-    names = labels(matrix.LABELS) | {"row": _("Row {row}"), "cell": _("row {row}, column {col}"), "column": _("Column {col}"), "at": _("column {col}")}
-    data = matrix.bundle(
-        [panel], labels=names, alt=_("The matrix M_k"), file="posviz-shift-map", height=460
-    )
+    names = labels(matrix.LABELS) | {
+        "row": _("Row {row}"),
+        "cell": _("row {row}, column {col}"),
+        "column": _("Column {col}"),
+        "at": _("column {col}"),
+    }
+    data = matrix.bundle([panel], labels=names, alt=_("The matrix M_k"), file="posviz-shift-map", height=460)
     matrix.show(data, key="shift_canvas", height=460)
 
 
@@ -232,7 +239,10 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
     def table() -> list[list[object]]:
         lines: list[list[object]] = [["encoding", "distance", "mean", "spread"]]
         for name, curve in scene.curves.items():
-            lines += [[name, *line] for line in zip(curve.distances.tolist(), curve.mean.tolist(), curve.spread.tolist(), strict=True)]
+            lines += [
+                [name, *line]
+                for line in zip(curve.distances.tolist(), curve.mean.tolist(), curve.spread.tolist(), strict=True)
+            ]
         return lines
 
     save.row(

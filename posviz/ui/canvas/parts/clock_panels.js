@@ -48,7 +48,7 @@ class ClockGrid {
       let best = { worth: -1 }
       for (let cols = 1; cols <= pairs; cols++) {
         const rows = Math.ceil(pairs / cols)
-        const d = Math.floor(Math.min((w - (label ? 0 : 44)) / cols - (label ? 10 : 5), h / rows - (label ? 30 : 6), 120))
+        const d = Math.floor(Math.min((w - (label ? 0 : 44)) / cols - (label ? 10 : 5), h / rows - (label ? 30 : 6), 140))
         const worth = Math.max(0, d) * (pairs % cols === 0 ? 1.25 : cols % 4 === 0 ? 1.1 : 1)
         if (worth > best.worth) best = { d, cols, rows, label, worth }
       }

@@ -2,9 +2,33 @@
 // Needs parts/labels.js and parts/cells.js.
 const SHADES = { content_position: -0.35, position_content: -0.12, position_position: 0.22 }
 
-// One matrix of one head, as rasterize() of cells.js wants it: masked cells are NaN.
+// One matrix of one head, as rasterize() of cells.js wants it: masked cells are NaN. A cell is
+// (raw - zero) * step, with raw from `array` at `start`; means are taken over the raw numbers, because
+// sixteen heads of 512 tokens are twelve million cells.
 class HeadSource extends Source {
-  constructor(n, get) { super({ rows: n, cols: n }).value = get }
+  constructor(n, array, start, zero, step, mask) {
+    Object.assign(super({ rows: n, cols: n }), { array, start, zero, step, mask })
+  }
+  value(r, c) {
+    const at = r * this.cols + c
+    return this.mask && !this.mask[at] ? NaN : (this.array[this.start + at] - this.zero) * this.step
+  }
+  means({ br, nr, bc, nc }) {
+    const { array, start, zero, step, mask, rows, cols } = this
+    const [sums, counts] = [new Float64Array(nr * nc), new Float64Array(nr * nc)]
+    for (let r = 0; r < rows; r++) {
+      const line = Math.floor(r / br) * nc
+      for (let c = 0, block = line, left = bc; c < cols; c++) {
+        const at = r * cols + c
+        if (!mask || mask[at]) {
+          sums[block] += array[start + at]
+          counts[block]++
+        }
+        if (--left === 0) [block, left] = [block + 1, bc]
+      }
+    }
+    return sums.map((sum, k) => (counts[k] ? (sum / counts[k] - zero) * step : NaN))
+  }
 }
 
 class HeadsData {
@@ -34,9 +58,9 @@ class HeadsData {
   error(s) { return this.meta.rounded ? (s === 'd' ? 0.5 / 127 : 0.5 / 255) : 0 }
   partNames(s) { return (this.meta.parts[s] ?? []).map((p) => p.name).filter((name) => name !== 'scores') }
   part(s, name, h, i, j) {
-    const raw = this.arrays[`${s}.${name}`][this.index(s, h, i, j)]
-    return raw * (this.meta.parts[s].find((p) => p.name === name).step || 1)
+    return this.arrays[`${s}.${name}`][this.index(s, h, i, j)] * this.step(s, name)
   }
+  step(s, name) { return this.meta.parts[s].find((p) => p.name === name).step || 1 } // of 16-bit parts
   score(s, h, i, j) {
     if (this.arrays[`${s}.scores`]) return this.part(s, 'scores', h, i, j)
     return this.partNames(s).reduce((sum, name) => sum + this.part(s, name, h, i, j), 0)
@@ -50,14 +74,18 @@ class HeadsData {
         const [array, from] = [this.arrays[`${s}.${name}`], h * size]
         let high = 0
         for (let i = from; i < from + size; i++) high = Math.max(high, Math.abs(array[i]))
-        largest = Math.max(largest, high * (this.meta.parts[s].find((p) => p.name === name).step || 1))
+        largest = Math.max(largest, high * this.step(s, name))
       }
     }
     return largest || 1
   }
   source(s, h, name) {
-    const get = name ? (i, j) => this.part(s, name, h, i, j) : (i, j) => this.weight(s, h, i, j)
-    return new HeadSource(this.n(s), this.masked(s) ? (i, j) => (this.allowed(s, i, j) ? get(i, j) : NaN) : get)
+    const n = this.n(s)
+    const mask = this.arrays[`${s}.allowed`]
+    const start = h * n * n
+    if (name) return new HeadSource(n, this.arrays[`${s}.${name}`], start, 0, this.step(s, name), mask)
+    const [zero, step] = this.meta.rounded ? (s === 'd' ? [127, 1 / 127] : [0, 1 / 255]) : [0, 1]
+    return new HeadSource(n, this.arrays[`${s}.weights`], start, zero, step, mask)
   }
   // The same words in another row of the picture: [sentence, row, col] for each that has them.
   partners({ s, i, j }) {

@@ -42,7 +42,7 @@ class HeadsPicture extends View {
   topAxis(s, cell) {
     const widest = this.tokenRoom(s)
     if (widest + 6 <= cell) return { height: 24, every: 1, slant: false }
-    const every = Math.ceil(20 / cell)
+    const every = Math.ceil(17 / cell)
     if (widest + 6 <= cell * every) return { height: 24, every, slant: false }
     return { height: Math.round(Math.min(90, widest) * Math.sin(SLANT)) + 14, every, slant: true }
   }
@@ -71,11 +71,13 @@ class HeadsPicture extends View {
     const avail = g.room - g.side - g.axis - (thumbs ? 0 : spill)
     const gap = thumbs ? 8 : 20
     const [across, size] = thumbs ? this.thumbColumns(avail, gap, list.length) : this.fewColumns(avail, gap, most)
+    const names = this.nameLines(size + gap - 4, thumbs ? 14 : 15)
+    const nameHeight = Math.max(...names.map((lines) => lines.length)) * 17 + 11
     let y = 0
     for (let first = 0; first < meta.heads; first += across) {
       const heads = Array.from({ length: Math.min(across, meta.heads - first) }, (_, k) => first + k)
-      heads.forEach((h, k) => g.titles.push({ h, x: g.side + g.axis + k * (size + gap), y, w: size, height: 28 }))
-      y += 28
+      heads.forEach((h, k) => g.titles.push({ h, x: g.side + g.axis + k * (size + gap), y, w: size, height: nameHeight, lines: names[h] }))
+      y += nameHeight
       for (const s of list) y = this.layoutRow(g, s, heads, { y, size, gap, thumbs, named })
       y += thumbs ? 6 : 14
     }
@@ -123,7 +125,7 @@ class HeadsPicture extends View {
   // Thumbnails: as large as a screenful allows; `columns` (heads a layer) keeps layers in line.
   thumbColumns(avail, gap, rows) {
     const { heads, columns } = this.meta
-    const least = Math.max(44, this.titleWidth() - gap + 2) // a name may reach into the gap
+    const least = Math.max(44, this.longestWord() - gap + 4) // a name may reach into the gap
     const most = Math.max(1, Math.floor((avail + gap) / (least + gap)))
     const sizeOf = (n) => Math.min(180, (avail - (n - 1) * gap) / n)
     const fits = (n) => Math.ceil(heads / n) * (34 + rows * (sizeOf(n) + 8)) <= 960
@@ -133,6 +135,11 @@ class HeadsPicture extends View {
     return [across, sizeOf(across)]
   }
   titleWidth() { return this.widest(this.meta.head_labels, 14) }
+  longestWord() { return this.widest(this.meta.head_labels.flatMap((name) => name.split(' ')), 14) }
+  nameLines(width, size) {
+    this.ctx.font = this.text(size)
+    return this.meta.head_labels.map((name) => wrapText(this.ctx, name, width))
+  }
 
   layoutOpen(g) {
     const { data, label } = this
@@ -320,8 +327,28 @@ class HeadsPicture extends View {
     for (const title of g.titles) {
       const lit = this.overTitle === title.h
       const style = { size: this.g.thumbs ? 14 : 15, weight: lit ? '600' : 'normal', colour: lit ? theme.text : theme.quiet, align: 'center' }
-      this.write(ctx, this.meta.head_labels[title.h], title.x + title.w / 2, title.y + 13, style)
+      title.lines.forEach((line, i) => this.write(ctx, line, title.x + title.w / 2, title.y + title.height - 15 - (title.lines.length - 1 - i) * 17, style))
     }
+    this.drawStill(ctx)
+    this.drawMarks(ctx)
+    for (const chart of g.charts) this.drawChart(ctx, chart)
+    drawLegend(this, ctx, g.legend, 0, g.legendTop)
+    this.drawPanel(ctx)
+  }
+  // What a moving pointer does not change. With many blocks it is painted once and copied on.
+  drawStill(ctx) {
+    const { g } = this
+    if (ctx !== this.ctx || g.blocks.length < 24) return this.drawBlocks(ctx)
+    if (!g.still) {
+      g.still = sheet(this.canvas.width, this.canvas.height)
+      const to = g.still.getContext('2d')
+      to.scale(this.ratio, this.ratio)
+      this.drawBlocks(to)
+    }
+    ctx.drawImage(g.still, 0, 0, g.still.width / this.ratio, g.still.height / this.ratio)
+  }
+  drawBlocks(ctx) {
+    const { g, theme } = this
     for (const note of g.notes) {
       if (note.swatch) {
         ctx.fillStyle = css(partColour(theme, note.swatch))
@@ -330,10 +357,6 @@ class HeadsPicture extends View {
       this.write(ctx, note.text, note.x, note.y, { ...note, colour: note.colour ?? theme.text })
     }
     for (const b of g.blocks) this.drawBlock(ctx, b)
-    this.drawMarks(ctx)
-    for (const chart of g.charts) this.drawChart(ctx, chart)
-    drawLegend(this, ctx, g.legend, 0, g.legendTop)
-    this.drawPanel(ctx)
   }
   // The cell under the pointer, else the pinned one; in an open head, that head's cell at the same place.
   chosen() {

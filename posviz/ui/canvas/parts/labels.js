@@ -13,14 +13,19 @@ const signedText = (x, digits = 3) => (x > 0 ? '+' : '') + formatNumber(x, digit
 const CJK = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u
 const CLOSING = /^[,.;:!?·，。；：、）)\]%]/
 const words = (text) => [...new Intl.Segmenter(undefined, { granularity: 'word' }).segment(text)].map((s) => s.segment)
+const mayBreak = (before, after) => {
+  if (CLOSING.test(after) || /^\s/.test(after)) return false
+  return /\s$/.test(before) || CJK.test(before.replace(/\u2069$/, '').slice(-1)) || CJK.test(after.replace(/^\u2068/, '')[0])
+}
 function wrapText(ctx, text, max) {
-  const lines = ['']
   const whole = text.split(/(\u2068[^\u2069]*\u2069)/).flatMap((part) => (part[0] === '\u2068' ? [part] : words(part)))
-  for (const segment of whole) {
-    const line = lines.at(-1)
-    const breaks = (/\s$/.test(line) || CJK.test(segment[0]) || CJK.test(line.slice(-1))) && !CLOSING.test(segment)
-    if (!line || !breaks || ctx.measureText((line + segment).trimEnd()).width <= max) lines[lines.length - 1] += segment
-    else lines.push(segment.trimStart())
+  const chunks = [''] // what must stay together
+  for (const part of whole) mayBreak(chunks.at(-1), part) ? chunks.push(part) : (chunks[chunks.length - 1] += part)
+  const lines = ['']
+  for (const chunk of chunks) {
+    const longer = lines.at(-1) + chunk
+    if (lines.at(-1) === '' || ctx.measureText(longer.trimEnd()).width <= max) lines[lines.length - 1] = longer
+    else lines.push(chunk)
   }
   return lines.map((line) => line.trimEnd())
 }

@@ -10,13 +10,17 @@ class ScorePanel {
     const compact = (this.compact = w < 440) // the numbers above the bars instead of beside them
     const share = Math.floor((w - AXIS - LINK) * (compact ? 0.5 : w < 560 ? 0.48 : 0.54))
     const right = x + AXIS + share + LINK
-    const bars = y + (compact ? 150 : 30)
-    const upper = compact ? 90 : Math.max(76, Math.round((h - 104) * 0.36))
+    const bars = y + (compact ? 92 : 30)
+    const upper = compact ? 62 : Math.max(76, Math.round((h - 104) * 0.36))
     const pile = bars + upper + 42
     this.bars = { x: x + AXIS, y: bars, w: compact ? w - AXIS - 8 : share, h: upper }
     this.pile = { x: x + AXIS, y: pile, w: share, h: y + h - pile - 30 }
     this.kernel = { x: right, y: pile, w: x + w - right - 8, h: this.pile.h }
     this.sums = compact ? { x, y, w } : { x: right - LINK + 28, y, w: w - AXIS - share - 28 }
+    // Score and drift stand side by side where they stand above the bars, else one below the other.
+    const { sums } = this
+    this.drift = compact ? { x: x + w * 0.46, y: sums.y, w: w * 0.54 } : { x: sums.x, y: sums.y + 56, w: sums.w }
+    if (compact) sums.w = w * 0.44
     this.curve = null
   }
   // Enough samples for the line, and every whole distance when they are finer than the pixels.
@@ -64,7 +68,7 @@ class ScorePanel {
     this.scale(ctx, number)
     if (rotor.partial) view.write(ctx, label.rest, pile.x + pile.w, pile.y + pile.h + 18, { ...number, max: pile.w })
     view.write(ctx, label.score, sums.x, sums.y + 42, { ...quiet, max: sums.w })
-    view.write(ctx, label.drift, sums.x, sums.y + 96, { ...quiet, max: sums.w })
+    view.write(ctx, label.drift, this.drift.x, this.drift.y + 42, { ...quiet, max: this.drift.w })
     this.line(ctx)
   }
   rule(ctx, x, y, w) {
@@ -136,15 +140,15 @@ class ScorePanel {
     view.write(ctx, text, kernel.x - 10, y, { size: 16, weight: 'bold', align: 'right' })
   }
   numbers(ctx) {
-    const { view, sums } = this
+    const { view, sums, drift: place } = this
     const { drift } = view.start
     const { theme, label } = view
     view.write(ctx, minus(view.score.toFixed(view.decimals)), sums.x, sums.y + 14, { size: 28, weight: 'bold' })
     const text = drift === null ? '–' : formatNumber(drift)
-    view.write(ctx, text, sums.x, sums.y + 72, { size: 22, weight: 'bold', colour: theme.positionText })
+    view.write(ctx, text, place.x, place.y + 16, { size: 22, weight: 'bold', colour: theme.positionText })
     ctx.font = view.text(22, 'bold')
     const room = ctx.measureText('8.8×10⁻⁸⁸').width + 12
-    if (drift !== null) view.write(ctx, label.expected, sums.x + room, sums.y + 73, { size: 15, colour: theme.quiet, max: sums.w - room })
+    if (drift !== null) view.write(ctx, label.expected, place.x + room, place.y + 17, { size: 15, colour: theme.quiet, max: place.w - room })
   }
 }
 
