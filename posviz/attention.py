@@ -7,6 +7,7 @@ weighted sum, concatenate, W_O. The encoding enters through its three hooks, whi
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from posviz.encodings.base import Encoding, PositionModule
@@ -146,9 +147,8 @@ def trace(
     q, k, v = (heads(hidden, w) for w in projections[:3])
     q_rotated, k_rotated = module.rotate(q, k, positions, positions)
     scale = spec.scale(dims.d_head)
-    bias = module.bias(q_rotated, k_rotated, positions, positions).expand(
-        dims.n_heads, len(tokens), len(tokens)
-    )
+    offset = module.bias(q_rotated, k_rotated, positions, positions)
+    bias = offset.expand(dims.n_heads, len(tokens), len(tokens))
     product = q_rotated @ k_rotated.mT * scale  # (H, L, L)
     scores = product + bias
     allowed = allowed_cells(len(tokens), mask)
@@ -181,7 +181,7 @@ def trace(
         q_rotated=read_only(q_rotated),
         k_rotated=read_only(k_rotated),
         parts=MappingProxyType({name: read_only(part) for name, part in parts.items()}),
-        bias=read_only(bias),
+        bias=np.broadcast_to(read_only(offset), scores.shape),  # read-only, no copy where it is 0
         scores=read_only(scores),
         allowed=read_only(allowed),
         weights=read_only(weights),

@@ -38,7 +38,7 @@ class Shaw(Encoding):
     )
 
     kind: ClassVar[str] = "bias"
-    title: ClassVar[Text] = Text("Shaw", "Shaw 相对位置")
+    title: ClassVar[Text] = Text("Shaw", "Shaw")
     summary: ClassVar[Text] = Text(
         "A trainable vector for each distance is added to the key, so the query decides how much a distance counts; "
         "distances beyond K share one vector.",

@@ -17,15 +17,13 @@ def numbers(name: str, values: Any, shape: str) -> np.ndarray:
     """
     axes = shape.count(",") + (not shape.endswith(",)"))
     try:
-        if np.iscomplexobj(values):
-            raise TypeError
-        array = read_only(values, np.float64)
-    except (TypeError, ValueError):  # text, ragged lists, complex numbers
-        got = shown(type(values).__name__)
-        raise _bad_numbers(name, shape, Text(f"a {got} that is not", f"{got}，内容不符")) from None
+        array = read_only(values)
+    except (TypeError, ValueError):  # ragged lists
+        array = np.empty((), dtype=object)
+    if array.dtype.kind not in "biuf":  # text, complex numbers, objects
+        raise _bad_numbers(name, shape, shown(values))
     if array.ndim != axes or not array.size:
-        got = str(array.shape)
-        raise _bad_numbers(name, shape, Text(f"shape {got}", f"形状 {got}"))
+        raise _bad_numbers(name, shape, Text("shape {got}", "形状 {got}").filled(got=array.shape))
     if array.size > MAX_CELLS:
         raise Refusal(
             Text(
@@ -38,14 +36,14 @@ def numbers(name: str, values: Any, shape: str) -> np.ndarray:
             limit=MAX_CELLS,
             got=str(array.shape),
         )
-    return array
+    return read_only(array, np.float64)
 
 
-def _bad_numbers(name: str, shape: str, got: Text) -> Refusal:
+def _bad_numbers(name: str, shape: str, got: Text | str) -> Refusal:
     return Refusal(
         Text(
-            "`{name}` must be real numbers of shape {shape}, none of them zero, got {got}",
-            "`{name}` 必须是形状为 {shape} 的实数，各维都不为零，现在是 {got}",
+            "`{name}` must be real numbers of shape {shape} with no axis empty, got {got}",
+            "`{name}` 必须是形状为 {shape} 的实数，任何一维都不能为空，现在是 {got}",
         ),
         field=name,
         name=name,

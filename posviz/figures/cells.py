@@ -8,9 +8,24 @@ import numpy as np
 
 from posviz.figures.colours import Palette, Scale, css, mix
 from posviz.figures.labels import SIZE, decimals_for, number, plain
+from posviz.types import Text
 
 HATCH = 9  # px between the strokes
 MAX_RUNS = 20_000  # pieces that are hatched one by one; in denser patterns the ground of all cells is
+
+
+MASKED = Text("hatched: masked", "斜线：被掩码遮住")
+
+
+def noted(parameters: str, values: np.ndarray, lang: str) -> str:
+    """The line under the title, with a word about the hatching where there is any."""
+    return " · ".join(filter(None, (parameters, MASKED(lang) if np.isnan(values).any() else "")))
+
+
+def outlines(colours: Palette, boxes: Sequence[tuple[float, float, float, float]]) -> dict[str, Any]:
+    """One path around every box (x, y, width, height): zero has the page's colour, and needs an edge."""
+    path = "".join(f"M{x},{y}H{x + w}V{y + h}H{x}Z" for x, y, w, h in boxes)
+    return {"type": "path", "path": path, "line": {"color": css(colours.line), "width": 1}}
 
 
 def written(values: np.ndarray, scale: Scale, places: int, *, sign: bool = False) -> np.ndarray:

@@ -19,8 +19,8 @@ STEP_X, STEP_Y = 2.5, 2.9
 
 TITLE = Text("How RoPE turns each pair of dimensions", "RoPE 怎样旋转每一对维度")
 LEGEND = Text(
-    "dark hand: query{m} · light hand: key{n} · wedge: the angle between them · from fast to slow",
-    "深色针：查询{m} · 浅色针：键{n} · 扇形：两针的夹角 · 由快到慢",
+    "strong hand: query{m} · faint hand: key{n} · wedge: the angle between them · from fast to slow",
+    "浓色针：查询{m} · 淡色针：键{n} · 扇形：两针的夹角 · 由快到慢",
 )
 PAIR = Text("pair {i}", "第 {i} 对")
 AT = Text(" at position {p}", "（位置 {p}）")
@@ -64,14 +64,15 @@ def rotation_clock(
     rows = math.ceil(count / columns)
     centres = np.array([(i % columns * STEP_X, -(i // columns) * STEP_Y) for i in range(count)])
     unit = min(48.0, 1100 / (columns * STEP_X))  # px a radius
+    width = columns * STEP_X * unit
     legend = LEGEND(lang, m="" if m is None else AT(lang, p=m), n="" if n is None else AT(lang, p=n))
     return figure(
         [*_hands(query, key, centres, colours), *_faces(query, key, centres, unit, colours, lang)],
         colours,
-        Frame(max(columns * STEP_X * unit, 560), rows * STEP_Y * unit, left=30, right=30, bottom=24),
+        Frame(width, rows * STEP_Y * unit, left=30, right=30 + max(0, 620 - width), bottom=24),
         title=title or TITLE(lang),
         parameters=" · ".join(filter(None, (parameters, legend))),
-        xaxis=axis(colours, range=[-STEP_X / 2, max(columns * STEP_X, 560 / unit) - STEP_X / 2], visible=False),
+        xaxis=axis(colours, range=[-STEP_X / 2, (columns - 0.5) * STEP_X], visible=False),
         yaxis=axis(colours, range=[-(rows - 1) * STEP_Y - 1.9, 1.2], visible=False),
         shapes=[_dials(centres, colours)],
     )
@@ -85,7 +86,7 @@ def _hands(query: np.ndarray, key: np.ndarray, centres: np.ndarray, colours: Pal
     for group in groups:
         ink = colours.pair(int(group[len(group) // 2]), count)
         wedges.append(_wedge(query[group], key[group], centres[group], ink))
-        keys.append(_hand(key[group], centres[group], mix(ink, colours.background, 0.5)))
+        keys.append(_hand(key[group], centres[group], mix(ink, colours.background, 0.45)))
         queries.append(_hand(query[group], centres[group], ink))
     return wedges + keys + queries
 

@@ -181,9 +181,10 @@ def _lines(name: str, curve: Curve, colour: Rgb, dash: str, x_label: str, lang: 
 def _said(curve: Curve, starts: np.ndarray, steps: int, lang: str) -> str:
     if not len(starts):
         return NEVER(lang)
-    first = [f"{curve.distances[i]:g}" for i in starts[:3]] + ["…"] * (len(starts) > 3)
-    separator = "、" if lang == "zh" else ", "
-    return RISES(lang, list=separator.join(first), count=len(starts), total=steps)
+    first = [f"{curve.distances[i]:g}" for i in starts[:3]]
+    more = len(starts) > len(first)
+    some = "、".join(first) + "…" * more if lang == "zh" else ", ".join(first + ["…"] * more)
+    return RISES(lang, list=some, count=len(starts), total=steps)
 
 
 def _legend(colours: Palette) -> dict[str, Any]:

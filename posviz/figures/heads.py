@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from posviz.figures.arrays import checked_limit, largest, masked, numbers
-from posviz.figures.cells import colour_bar, hatching, written
+from posviz.figures.cells import colour_bar, hatching, noted, outlines, written
 from posviz.figures.colours import Palette, Rgb, Scale, css, palette
 from posviz.figures.labels import SIZE, labels_of, plain, text_width
 from posviz.figures.layout import Frame, axis, figure, label_room, label_ticks
@@ -245,10 +245,10 @@ def _panels(
     corners = [grid.corner(h) for h in range(heads)]
     turned = label_room(labels) > grid.cell - 6
     frame = Frame(
-        max(width, 240),
+        width,
         height,
         left=label_room(labels) + 62,
-        right=120,
+        right=120 + max(0, 240 - width),
         bottom=(label_room(labels) if turned else 22) + 50,
     )
     centre = np.arange(n) + 0.5
@@ -260,13 +260,11 @@ def _panels(
         colours,
         frame,
         title=title,
-        parameters=provenance,
-        xaxis=axis(colours, KEY(lang), range=[0, max(grid.width, frame.width / grid.cell)])
-        | token
-        | _ticks(labels, columns, grid.cell, along=True),
+        parameters=noted(provenance, values, lang),
+        xaxis=axis(colours, KEY(lang), range=[0, grid.width]) | token | _ticks(labels, columns, grid.cell, along=True),
         yaxis=axis(colours, QUERY(lang), range=[grid.height, 0]) | token | _ticks(labels, rows, grid.cell, along=False),
         images=hatching(colours, values, corners, (grid.cell, grid.cell)),
-        shapes=[_outlines(corners, n, colours)],
+        shapes=[outlines(colours, [(left, top, n, n) for left, top in corners])],
     )
 
 
@@ -290,12 +288,6 @@ def _names(grid: Grid, corners: list[tuple[float, float]], colours: Palette, lan
         textfont={"size": SIZE, "color": css(colours.quiet)},
         hoverinfo="skip",
     )
-
-
-def _outlines(corners: list[tuple[float, float]], n: int, colours: Palette) -> dict[str, Any]:
-    """One path around all panels."""
-    path = "".join(f"M{x},{y}H{x + n}V{y + n}H{x}Z" for x, y in corners)
-    return {"type": "path", "path": path, "line": {"color": css(colours.line), "width": 1}}
 
 
 def _hover(grid: Grid, labels: Sequence[str], z_label: str, lang: str) -> dict[str, Any]:

@@ -75,13 +75,17 @@ def text_width(text: str, size: float = SIZE) -> float:
 
 
 def wrapped(text: str, width: float, size: float) -> list[str]:
-    """The text in lines of about ``width`` pixels, broken at blanks; each made :func:`plain`."""
+    """The text in lines of about ``width`` pixels, broken at blanks (inside a word that is wider); each :func:`plain`."""
     lines: list[str] = []
-    for word in text.split():
+    for word in visible(text).split():
         if lines and text_width(f"{lines[-1]} {word}", size) <= width:
             lines[-1] += f" {word}"
-        else:
-            lines.append(word)
+            continue
+        lines.append("")
+        for character in word:
+            if text_width(lines[-1] + character, size) > width:
+                lines.append("")
+            lines[-1] += character
     return [plain(line) for line in lines]
 
 

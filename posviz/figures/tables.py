@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from posviz.figures.arrays import checked_limit, largest, masked, numbers
-from posviz.figures.cells import colour_bar, hatching, written
+from posviz.figures.cells import colour_bar, hatching, noted, outlines, written
 from posviz.figures.colours import Palette, Scale, palette
 from posviz.figures.labels import SIZE, decimals_for, labels_of, number, plain, text_width
 from posviz.figures.layout import Frame, axis, figure, label_room, label_ticks
@@ -30,6 +30,7 @@ def heatmap(
     z_label: str = "",
     dark: bool = False,
     parameters: str = "",
+    lang: str = "en",
 ) -> go.Figure:
     """A table (rows, cols), row 0 at the top; purple below zero, white (near-black when dark) at zero, green above.
 
@@ -76,9 +77,10 @@ def heatmap(
         colours,
         _frame(width, height, rows, cols, row_names, col_names),
         title=title,
-        parameters=parameters,
+        parameters=noted(parameters, cells, lang),
         xaxis=_side(colours, x_label, col_names, cols, width / cols, along=True),
         yaxis=_side(colours, y_label, row_names, rows, height / rows, along=False),
+        shapes=[outlines(colours, [(-0.5, -0.5, cols, rows)])],
         images=hatching(colours, [cells], [(-0.5, -0.5)], (width / cols, height / rows)),
     )
 
@@ -103,7 +105,7 @@ def _frame(
     below = 20.0
     if col_names and label_room(col_names) > width / cols - 6:  # turned
         below = label_room(col_names)
-    return Frame(max(width, 200), height, left=left + 62, right=120, bottom=below + 52)
+    return Frame(width, height, left=left + 62, right=120 + max(0, 240 - width), bottom=below + 52)
 
 
 def _side(

@@ -1,0 +1,128 @@
+"""Every head of a 12-layer, 12-head model: the posviz picture beside BertViz's, as a file that stands alone."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import browser
+from benchmarks.table import Row, attempt, middle
+
+LAYERS = HEADS = 12
+LENGTHS = (24, 128)
+MOST = 3e6  # bytes wanted at most, for the longer one
+ONLINE_MS = 10_000  # how long BertViz may take to fetch its libraries
+VIEWS = ("model_view", "head_view")
+
+
+def attention(length: int) -> np.ndarray:
+    """(layers, heads, length, length) float32: softmax of normal scores, the same in every run."""
+    scores = np.random.default_rng(0).normal(0, 2, (LAYERS, HEADS, length, length))
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
+
+
+def words(length: int) -> list[str]:
+    return [f"word{i}" for i in range(length)]
+
+
+def bundle(weights: np.ndarray) -> bytes:
+    from posviz.ui.canvas import heads
+
+    length = weights.shape[-1]
+    return heads.bundle(
+        tokens_a=words(length),
+        weights_a=weights.reshape(LAYERS * HEADS, length, length),
+        head_labels=[f"{layer}.{head}" for layer in range(LAYERS) for head in range(HEADS)],
+        columns=HEADS,
+        labels={},
+        alt="attention weights",
+        file="heads",
+    )
+
+
+def page(weights: np.ndarray) -> str:
+    from posviz.ui.canvas.bundle import standalone_html
+
+    return standalone_html("heads", bundle(weights), title="Heads")
+
+
+def bertviz(view: str, weights: np.ndarray) -> str:
+    import bertviz as package
+    import torch
+
+    layers = tuple(torch.from_numpy(layer)[None] for layer in weights)
+    return getattr(package, view)(layers, words(weights.shape[-1]), html_action="return").data
+
+
+def measure(repeat: int) -> Iterator[Row]:
+    for length in LENGTHS:
+        yield from attempt(
+            f"12 × 12 heads × {length} tokens", lambda length=length: _length(length, min(5, max(1, repeat // 2)))
+        )
+
+
+def _timed(make: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    made = make()
+    return (time.perf_counter() - start) * 1000, made
+
+
+def _length(length: int, repeat: int) -> Iterator[Row]:
+    what = f"12 × 12 heads × {length} tokens"
+    weights = attention(length)
+    makers: dict[str, Callable[[], Any]] = {
+        "bundle": lambda: bundle(weights),
+        "page": lambda: page(weights),
+        **{view: lambda view=view: bertviz(view, weights) for view in VIEWS},
+    }
+    times: dict[str, list[float]] = {name: [] for name in makers}
+    made: dict[str, Any] = {}
+    small = attention(2)
+    page(small), [bertviz(view, small) for view in VIEWS]  # imports are not build time
+    for _ in range(repeat):
+        for name, make in makers.items():
+            took, made[name] = _timed(make)
+            times[name].append(took)
+    size = {name: len(result.encode() if isinstance(result, str) else result) for name, result in made.items()}
+    limit = MOST if length == max(LENGTHS) else None
+    name = "BertViz model_view"
+    yield Row(f"{what}: data sent by the app", "B", size["bundle"], size["model_view"], name, most=limit)
+    for view in VIEWS:
+        yield Row(f"{what}: web page", "B", size["page"], size[view], f"BertViz {view}", most=limit)
+    for view in VIEWS:
+        ours, theirs = middle(times["page"]), middle(times[view])
+        yield Row(f"{what}: built", "ms", ours, theirs, f"BertViz {view}", detail={"milliseconds": times})
+    yield from attempt(f"{what}: web page painted", lambda: [_painted(what, made["page"], made["model_view"], repeat)])
+
+
+def _painted(what: str, ours: str, theirs: str, repeat: int) -> Row:
+    """From opening the file to the picture. BertViz fetches require.js, d3 and jQuery from the network."""
+    sides = {"posviz": (ours, "canvas", browser.LIMIT), "bertviz": (theirs, "svg", ONLINE_MS)}
+    samples: dict[str, list[float | None]] = {side: [] for side in sides}
+    with tempfile.TemporaryDirectory() as folder, browser.chromium() as chromium:
+        for side, (text, _, _) in sides.items():
+            Path(folder, f"{side}.html").write_text(text, "utf-8")
+        for turn in range(repeat):
+            for side, (_, kind, limit) in sides.items():
+                if turn and samples[side][-1] is None:
+                    continue  # nor will it the next time
+                tab = browser.tab(chromium, 1920, 1080)
+                tab.goto(Path(folder, f"{side}.html").as_uri(), wait_until="commit")
+                samples[side].append(tab.evaluate("args => probe.first(...args)", [kind, limit]))
+                tab.context.close()
+    if None in samples["posviz"]:
+        raise RuntimeError("the picture did not appear")
+    offline = None in samples["bertviz"]
+    return Row(
+        f"{what}: web page painted",
+        "ms",
+        middle(samples["posviz"]),
+        None if offline else middle(samples["bertviz"]),
+        "BertViz model_view",
+        instead="BertViz model_view does not paint offline",
+        detail={"milliseconds": samples},
+    )

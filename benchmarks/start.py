@@ -1,0 +1,108 @@
+"""From nothing to the first picture: imports, a fresh server, a cold browser; and what is held in memory then."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from playwright.sync_api import Browser, Page
+
+from benchmarks import browser, pages, servers
+from benchmarks.table import Row, attempt, middle
+
+MODULES = {"posviz": ("torch", "import torch"), "posviz.ui.shell": ("streamlit", "import streamlit")}
+
+
+def measure(repeat: int) -> Iterator[Row]:
+    few = min(3, max(1, repeat // 3))
+    yield from attempt("imports", lambda: _imports(min(5, max(1, repeat // 2))))
+    yield from attempt("first page", lambda: _first_pages(few))
+    yield from attempt("memory", lambda: _memory())
+
+
+def _imports(repeat: int) -> Iterator[Row]:
+    """In a new interpreter each, after one that fills the disk's cache; beside what it is built on."""
+    names = [name for module, (other, _) in MODULES.items() for name in (module, other)]
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(repeat + 1):
+        for name in names:
+            took = _import(name)
+            if turn:
+                times[name].append(took)
+    for module, (other, _) in MODULES.items():
+        detail = {"milliseconds": {name: times[name] for name in (module, other)}}
+        yield Row(f"import {module}", "ms", middle(times[module]), middle(times[other]), other, detail=detail)
+
+
+def _import(name: str) -> float:
+    code = f"import time; t = time.perf_counter(); import {name}; print((time.perf_counter() - t) * 1000)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=servers.ROOT, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    return float(done.stdout)
+
+
+def _first_pages(repeat: int) -> Iterator[Row]:
+    sides = {"posviz": (servers.APP, "canvas"), "empty": (servers.EMPTY, "image")}
+    fresh: dict[str, list[float]] = {side: [] for side in sides}
+    command: dict[str, list[float]] = {side: [] for side in sides}
+    warm: dict[str, list[float]] = {side: [] for side in sides}
+    for _ in range(repeat):
+        for side, (script, kind) in sides.items():
+            with servers.serve(script) as server:
+                healthy = time.perf_counter() - server.started
+                fresh[side].append(_cold_visit(server.url, kind))
+                command[side].append(healthy + fresh[side][-1])
+                warm[side].append(_cold_visit(server.url, kind))
+    for what, times in (
+        ("command → first picture (fresh server, cold browser)", command),
+        ("address → first picture (fresh server, cold browser)", fresh),
+        ("address → first picture (later visitor, cold browser)", warm),
+    ):
+        ours, theirs = (middle(times[side]) for side in ("posviz", "empty"))
+        yield Row(what, "s", ours, theirs, "empty page", detail={"seconds": times})
+
+
+def _cold_visit(url: str, kind: str) -> float:
+    with browser.chromium() as chromium:
+        return browser.visit(browser.tab(chromium), url, kind)
+
+
+def _memory() -> Iterator[Row]:
+    held = {}
+    for side, script in (("posviz", servers.APP), ("empty", servers.EMPTY)):
+        with servers.serve(script) as server, browser.chromium() as chromium:
+            page = browser.tab(chromium)
+            if side == "posviz":
+                browser.visit(page, server.url, "canvas")
+                _walk(page)
+            else:
+                browser.visit(page, server.url, "image")
+            held[side] = {"server": server.resident, **_tab(chromium, page)}
+    for what, key in (
+        ("resident memory of the server, all pages visited", "server"),
+        ("resident memory of the browser tab, all pages visited", "tab"),
+        ("JavaScript heap of the tab, all pages visited", "heap"),
+    ):
+        yield Row(what, "B", held["posviz"][key], held["empty"][key], "empty page")
+
+
+def _walk(page: Page) -> None:
+    """Through all pages by their links and back, in one session."""
+    for name in (*pages.PAGES[1:], ""):
+        page.locator(f".st-key-nav a[href$='/{name}']").first.click()
+        page.wait_for_url(f"**/{name}*")
+        page.wait_for_timeout(300)
+        browser.settle(page)
+        if page.evaluate("limit => probe.first('canvas', limit)", browser.LIMIT) is None:
+            raise RuntimeError(f"{name or 'home'}: no picture")
+
+
+def _tab(chromium: Browser, page: Page) -> dict[str, float]:
+    """The largest renderer process is the tab's; the heap after a collection."""
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    heap = session.send("Runtime.getHeapUsage")["usedSize"]
+    processes = chromium.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    renderers = [int(process["id"]) for process in processes if process["type"] == "renderer"]
+    return {"heap": heap, "tab": max(servers.resident(pid) for pid in renderers)}

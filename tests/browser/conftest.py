@@ -1,0 +1,355 @@
+"""One server and one Chromium for all browser tests; every test gets its own context, and a look at its console.
+
+A test waits for what it expects (a number, a pixel, a parameter in the URL), never for a time.
+``visit("/heatmap?d_model=128")`` opens a page; when the test ends, errors in the browser's console, dialogs,
+and requests to anywhere but the server fail it.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+SHOTS = ROOT / "test-results"
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+WAIT = 90_000  # ms; long, because it only decides how long a failure takes
+MEASURED = pytest.StashKey[list[str]]()
+
+# What a test asks the page. The components live in shadow roots, the standalone page has none.
+HELPERS = """
+window.pv = {
+  all(selector, root = document) {
+    const hosts = [...root.querySelectorAll('*')].filter((node) => node.shadowRoot)
+    return [...root.querySelectorAll(selector), ...hosts.flatMap((host) => pv.all(selector, host.shadowRoot))]
+  },
+  canvas() { return pv.all('canvas[data-painted]')[0] },
+  idle() { return document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning' },
+  texts(selector) { return [...document.querySelectorAll(selector)].map((node) => node.textContent) },
+  numbers() { return pv.texts('.pv-number strong') },
+  alerts() { return pv.texts('[role=alert]') },
+  picture() {
+    const canvas = pv.canvas()
+    if (!canvas) return ''
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+    let hash = 0
+    for (const word of new Uint32Array(data.buffer)) hash = (Math.imul(hash, 31) + word) | 0
+    return `${canvas.width}x${canvas.height} ${hash}`
+  },
+  shown() { return [...pv.numbers(), ...pv.alerts(), pv.picture()].join(' | ') },
+  // The colour at a point of the window, as [r, g, b].
+  pixel(x, y) {
+    const canvas = pv.canvas()
+    const box = canvas.getBoundingClientRect()
+    const scale = canvas.width / box.width
+    return [...canvas.getContext('2d').getImageData((x - box.left) * scale, (y - box.top) * scale, 1, 1).data].slice(0, 3)
+  },
+  frames(count) {
+    return new Promise((done) => {
+      const next = () => (count-- > 0 ? requestAnimationFrame(next) : done())
+      next()
+    })
+  },
+}
+"""
+
+
+# ---------------------------------------------------------------- server and browser
+@contextmanager
+def running_server() -> Iterator[str]:
+    """A fresh Streamlit server of its own; yields its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    SHOTS.mkdir(exist_ok=True)
+    log = SHOTS / f"server-{port}.log"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", "--server.headless=true"]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_healthy(process, url, log)
+        yield url
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    said = log.read_text("utf-8")
+    log.unlink()
+    assert "Traceback" not in said, f"the server wrote a traceback:\n{said[-4000:]}"
+
+
+def _wait_healthy(process: subprocess.Popen, url: str, log: Path) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"the server did not start:\n{log.read_text('utf-8')[-4000:]}")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    with running_server() as url:
+        yield url
+
+
+@pytest.fixture
+def fresh_server() -> Iterator[str]:
+    """A server that nobody has visited yet."""
+    with running_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("POSVIZ_CHROMIUM") or shutil.which("chromium")
+    if not path:
+        reason = "no Chromium: install it (Debian: apt install chromium) or set POSVIZ_CHROMIUM to its path"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+# ---------------------------------------------------------------- a visit
+class Visit:
+    """One person's browser window on the app."""
+
+    def __init__(self, context: BrowserContext, server: str) -> None:
+        self.server = server
+        self.context = context
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        context.set_default_timeout(WAIT)
+        context.add_init_script(HELPERS)
+        context.on("request", self._request)
+        context.on("console", self._console)
+        context.on("weberror", lambda error: self.problems.append(f"page error: {error.error}"))
+        context.on("dialog", self._dialog)
+        self.page: Page = context.new_page()
+        self.page.on("crash", lambda: self.problems.append("the page crashed"))
+
+    def _request(self, request: Request) -> None:
+        self.requests.append(request.url)
+        address = urlsplit(request.url)
+        if address.scheme in ("http", "https", "ws", "wss") and not request.url.startswith(self.server):
+            self.problems.append(f"request to {request.url[:200]}")
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type != "error":
+            return
+        url = message.location["url"]
+        # Streamlit asks for these below the page's own path first, and then at the root.
+        known = re.fullmatch(r"http://[\d.:]+/\w+/_stcore/(health|host-config)", url)
+        if known and "404" in message.text:
+            return
+        self.problems.append(f"console: {message.text[:500]} ({url})")
+
+    def _dialog(self, dialog: Any) -> None:
+        self.problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    # -------------------------------------------------------------- opening and waiting
+    def open(self, path: str, *, picture: bool = True) -> "Visit":
+        self.page.goto(self.server + path, wait_until="commit")
+        return self.settle(picture=picture)
+
+    def settle(self, *, picture: bool = True) -> "Visit":
+        """Until the script has run, and the picture (or the sentence in its place) is there."""
+        self.until("picture => pv.idle() && (pv.alerts().length || (pv.numbers().length && (pv.canvas() || !picture)))", picture)
+        return self
+
+    def until(self, script: str, value: Any = None) -> Any:
+        """Wait until a function of the page returns something; returns it."""
+        return self.page.wait_for_function(script, arg=value, polling=50).json_value()
+
+    def ask(self, script: str, value: Any = None) -> Any:
+        return self.page.evaluate(script, value)
+
+    def frames(self, count: int = 2) -> None:
+        """Until the browser has painted so many frames."""
+        self.ask("count => pv.frames(count)", count)
+
+    def params(self) -> dict[str, str]:
+        found = parse_qs(urlsplit(self.page.url).query, keep_blank_values=True)
+        return {name: values[-1] for name, values in found.items()}
+
+    def until_params(self, **expected: str | None) -> None:
+        """Wait for these values in the URL; None: not there, the default."""
+        self.until(
+            "want => { const have = new URLSearchParams(location.search);"
+            " return Object.entries(want).every(([name, value]) => have.get(name) === value) }",
+            expected,
+        )
+
+    # -------------------------------------------------------------- what is shown
+    def numbers(self) -> list[str]:
+        return self.ask("() => pv.numbers()")
+
+    def alerts(self) -> list[str]:
+        return self.ask("() => pv.alerts()")
+
+    def shown(self) -> str:
+        return self.ask("() => pv.shown()")
+
+    def picture(self) -> str:
+        return self.ask("() => pv.picture()")
+
+    def until_shown(self, expected: str) -> None:
+        """Wait for exactly the same numbers and pixels."""
+        try:
+            self.until("want => pv.idle() && pv.shown() === want", expected)
+        except Exception:
+            assert self.shown() == expected
+            raise
+
+    @contextmanager
+    def changing(self, what: str = "shown") -> Iterator[None]:
+        """What is done inside must change the numbers or the picture."""
+        before = self.ask(f"() => pv.{what}()")
+        yield
+        self.until(f"before => pv.idle() && pv.canvas() && pv.{what}() !== before", before)
+
+    @property
+    def canvas(self) -> Locator:
+        return self.page.locator("canvas[data-painted]").first
+
+    def data(self, *names: str) -> Any:
+        """The canvas says what it shows: one value, or a tuple."""
+        dataset = self.ask("() => ({ ...pv.canvas().dataset })")
+        return dataset[names[0]] if len(names) == 1 else tuple(dataset[name] for name in names)
+
+    def until_data(self, **expected: str) -> None:
+        self.until(
+            "want => { const have = pv.canvas()?.dataset;"
+            " return have && Object.entries(want).every(([name, value]) => have[name] === value) }",
+            {name: str(value) for name, value in expected.items()},
+        )
+
+    def box(self) -> dict[str, float]:
+        """Where the canvas stands in the window, scrolled into sight."""
+        self.canvas.scroll_into_view_if_needed()
+        return self.canvas.bounding_box()
+
+    def point(self, x: float, y: float) -> None:
+        """Move the pointer, and let the picture follow."""
+        self.page.mouse.move(x, y)
+        self.frames()
+
+    def drawn_texts(self) -> list[str]:
+        """Every text in the picture, from its SVG."""
+        with self.page.expect_download() as download:
+            self.ask("() => pv.all('button.save').find((node) => node.textContent === 'SVG').click()")
+        svg = Path(download.value.path()).read_text("utf-8")
+        return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+    # -------------------------------------------------------------- widgets
+    def widget(self, name: str) -> Locator:
+        return self.page.locator(f".st-key-{name}").first
+
+    def type(self, side: str, sentence: str) -> None:
+        self.widget(side).locator("input").fill(sentence)
+
+    def segment(self, name: str, index: int) -> None:
+        self.widget(name).get_by_role("radio").nth(index).click()
+
+    def select(self, name: str, option: str) -> None:
+        self.widget(name).get_by_role("combobox").click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+
+    def number(self, name: str, value: str) -> None:
+        box = self.widget(name).locator("input")
+        box.fill(value)
+        box.press("Enter")
+
+    def expand(self) -> None:
+        """Open the folded controls of the sidebar."""
+        details = self.page.get_by_test_id("stExpander").locator("details")
+        if details.get_attribute("open") is None:
+            details.locator("summary").click()
+        self.widget("w_seed").locator("input").wait_for(state="visible")
+
+    def language(self, lang: str) -> None:
+        self.segment("w_lang", ("zh", "en").index(lang))
+        self.until(
+            "zh => pv.idle() && /[\\u4e00-\\u9fff]/.test(document.querySelector('.pv-title').textContent) === zh",
+            lang == "zh",
+        )
+
+    def follow(self, page: str) -> None:
+        """A click on a page's link in the sidebar."""
+        order = ("order", "heatmap", "similarity", "rotation", "attention")
+        title = self.ask("() => document.querySelector('.pv-title').textContent")
+        self.widget("nav").get_by_role("link").nth(order.index(page)).click()
+        self.until("before => pv.idle() && document.querySelector('.pv-title').textContent !== before", title)
+        self.settle()
+
+
+@pytest.fixture
+def visit(request: pytest.FixtureRequest, browser: Browser, server: str) -> Iterator[Callable[..., Visit]]:
+    """visit(path) -> a page opened in a browser of its own."""
+    visits: list[Visit] = []
+
+    def start(path: str | None = None, *, at: str = server, picture: bool = True, **options: Any) -> Visit:
+        options = {"viewport": {"width": 1280, "height": 800}, "locale": "en-US", "color_scheme": "light"} | options
+        made = Visit(browser.new_context(**options), at)
+        visits.append(made)
+        return made.open(path, picture=picture) if path else made
+
+    yield start
+    failed = request.node.stash.get(_FAILED, False)
+    for number, one in enumerate(visits):
+        if failed:
+            name = re.sub(r"\W+", "-", request.node.name)[:100]
+            one.page.screenshot(path=SHOTS / f"{name}-{number}.png")
+        one.context.close()
+    problems = [problem for one in visits for problem in one.problems]
+    assert problems == []
+
+
+@pytest.fixture
+def measured(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """A line for the end of the test run: measured, not judged."""
+    return request.config.stash.setdefault(MEASURED, []).append
+
+
+_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+    report = yield
+    if call.when == "call" and report.failed:
+        item.stash[_FAILED] = True
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash.get(MEASURED, []):
+        terminalreporter.write_line(f"measured: {line}")
