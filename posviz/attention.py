@@ -4,6 +4,7 @@ Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2: project, split into heads,
 weighted sum, concatenate, W_O. The encoding enters through its three hooks, which are always called.
 """
 
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -43,6 +44,10 @@ def untrained_projections(d_model: int, seed: int) -> Projections:
     return Projections(*(torch.randn(d_model, d_model, generator=generator) * d_model**-0.5 for _ in range(4)))
 
 
+# For attend alone, which never writes to them: a page compares many encodings on the same weights.
+_kept_projections = lru_cache(maxsize=4)(untrained_projections)
+
+
 def untrained_embedding(tokens: Tokens, d_model: int, seed: int) -> torch.Tensor:
     """(L, d_model) from N(0, 1); the same piece and seed give the same vector in every sentence."""
     rows = {}
@@ -78,7 +83,7 @@ def attend(
             tokens,
             untrained_embedding(tokens, dims.d_model, seed).to(dtype),
             module.to(dtype),
-            Projections(*(w.to(dtype) for w in untrained_projections(dims.d_model, seed))),
+            Projections(*(w.to(dtype) for w in _kept_projections(dims.d_model, seed))),
             seed=seed,
             mask=mask,
         )

@@ -1,6 +1,5 @@
 """How alike positions are: matrices, curves by distance, the shift map, RoPE's kernel and its bound."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np

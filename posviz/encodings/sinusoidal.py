@@ -82,13 +82,17 @@ class Sinusoidal(Encoding):
         theta = angles(as_positions(positions), frequencies)
         return torch.where(is_cos, theta.cos(), theta.sin())
 
+    def shift_error(self, k: int, length: int, d_model: int) -> float:
+        """Largest |PE(p+k) - M_k PE(p)| over at most 512 positions spread over 0 .. length-1."""
+        p = torch.linspace(0, length - 1, min(length, 512), dtype=torch.float64).round().long()
+        turned = self.table(p, d_model) @ torch.from_numpy(shift_map(k, *self.columns(d_model))).T
+        return float((turned - self.table(p + k, d_model)).abs().max())
+
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
-        d_model, k = module.dims.d_model, 5
-        table = self.table(range(length + k), d_model)
-        frequencies, is_cos = self.columns(d_model)
-        norm = float((table.square().sum(1) - d_model / 2).abs().max())
-        turned = table[:-k] @ torch.from_numpy(shift_map(k, frequencies, is_cos)).T
-        error = float((turned - table[k:]).abs().max())
+        d_model = module.dims.d_model
+        norm = float((self.table(range(length), d_model).square().sum(1) - d_model / 2).abs().max())
+        error = self.shift_error(5, length, d_model)
+        frequencies, _ = self.columns(d_model)
         longest = float(wavelengths(frequencies).max())
         return [
             Claim(

@@ -69,11 +69,11 @@ def rotation_clock(
     return figure(
         [*_hands(query, key, centres, colours), *_faces(query, key, centres, unit, colours, lang)],
         colours,
-        Frame(width, rows * STEP_Y * unit, left=30, right=30 + max(0, 620 - width), bottom=24),
+        Frame(width, ((rows - 1) * STEP_Y + 3.1) * unit, left=30, right=30 + max(0, 620 - width), bottom=24),
         title=title or TITLE(lang),
         parameters=" · ".join(filter(None, (parameters, legend))),
         xaxis=axis(colours, range=[-STEP_X / 2, (columns - 0.5) * STEP_X], visible=False),
-        yaxis=axis(colours, range=[-(rows - 1) * STEP_Y - 1.9, 1.2], visible=False),
+        yaxis=axis(colours, range=[-(rows - 1) * STEP_Y - 1.9, 1.2], visible=False, scaleanchor="x"),
         shapes=[_dials(centres, colours)],
     )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Rgb = tuple[int, int, int]
-INK, PAPER = (20, 24, 33), (255, 255, 255)  # numbers on light and on dark cells
+INK, PAPER = (4, 5, 8), (255, 255, 255)  # numbers on light and on dark cells
 
 
 def mix(a: Rgb, b: Rgb, t: float) -> Rgb:

@@ -36,6 +36,7 @@ def attention_heads(
     *,
     sentence: str = "A",
     allowed: Any = None,
+    limit: float = 1.0,
     title: str = "",
     provenance: str = "",
     dark: bool = False,
@@ -43,9 +44,10 @@ def attention_heads(
 ) -> go.Figure:
     """weights (H, L, L) after the softmax, a panel for each head; rows are queries, columns keys.
 
-    White at 0 to blue (sentence "A") or orange ("B") at 1, so that figures can be compared. allowed
-    (L, L): False where a query may not look; those cells stay empty over a hatched ground. provenance:
-    where the weights come from ("untrained, seed 0"); if empty, the figure says that nobody told.
+    White at 0 to blue (sentence "A") or orange ("B") at 1, so that figures can be compared; where many
+    tokens share one weight, a smaller ``limit`` shows more. allowed (L, L): False where a query may not
+    look; those cells stay empty over a hatched ground. provenance: where the weights come from
+    ("untrained, seed 0"); if empty, the figure says that nobody told.
     Raises :class:`posviz.Refusal`.
     """
     colours = palette(dark)
@@ -70,7 +72,7 @@ def attention_heads(
     return _panels(
         _where_allowed(values, allowed),
         labels_of("tokens", tokens, values.shape[1]),
-        colours.sequential(1.0, ink),
+        colours.sequential(checked_limit(limit, 1.0), ink),
         colours,
         ink,
         title=title or OF_SENTENCE(lang, s=sentence),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from posviz.figures.colours import Palette, css, mix
@@ -52,7 +53,8 @@ def figure(
         "title": {
             "text": "<br>".join(titles),
             "font": {"size": TITLE_SIZE, "weight": 600},
-            **{"x": 0, "xanchor": "left", "y": 1, "yanchor": "top", "pad": {"l": 20, "t": 20}},
+            **{"x": 0, "xanchor": "left", "y": 1, "yanchor": "top"},
+            "pad": {"l": 20, "t": 16 + 4 * len(titles)},  # plotly.js lifts every further line by 4 px
         },
         "annotations": [subtitle] if notes else [],
         "font": font,
@@ -68,9 +70,19 @@ def figure(
             "align": "left",
         },
         "showlegend": False,
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": css(colours.line), "activecolor": css(colours.quiet)},
+        "modebar": {
+            "remove": ["sendChartToCloud", "select2d", "lasso2d"],  # nothing leaves the machine
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": css(colours.line),
+            "activecolor": css(colours.quiet),
+        },
     }
-    return go.Figure(traces, common | layout)
+    result = go.Figure(traces, common | layout)
+    for trace in result.data:  # Plotly's copies can be written to
+        for name in ("x", "y", "z", "text", "customdata"):
+            if name in trace and isinstance(trace[name], np.ndarray):
+                trace[name].flags.writeable = False
+    return result
 
 
 def axis(colours: Palette, title: str = "", **options: Any) -> dict[str, Any]:

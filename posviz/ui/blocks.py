@@ -79,16 +79,16 @@ def badge(sentence: str) -> None:
     st.html(f'<p class="pv-badge">{escape(sentence)}</p>')
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    """A small table of numbers; the first column names the row."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, remark: str = "") -> None:
+    """A small table of numbers, what it means beside it; the first column names the row."""
     top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = "".join(
         f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(c)}</td>" for c in row[1:])}</tr>'
         for row in rows
     )
     st.html(
-        f'<table class="pv-table"><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
+        f'<div class="pv-beside"><table class="pv-table"><caption>{escape(caption)}</caption>'
+        f'<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table><p class="pv-note">{escape(remark)}</p></div>'
     )
 
 

@@ -141,6 +141,10 @@ def encoding_names(names: Sequence[str] | None = None) -> dict[str, str]:
     return {name: encodings.ENCODINGS[name].title(lang) for name in names or encodings.ENCODINGS}
 
 
+def mask_names() -> dict[str, str]:
+    return {"none": _("full"), "causal": _("causal")}
+
+
 def sidebar(pages: Sequence[st.Page]) -> None:
     """Brand, language, pages, sentences, encoding, sizes: the same on every page."""
     with st.sidebar:
@@ -158,7 +162,7 @@ def sidebar(pages: Sequence[st.Page]) -> None:
         _sizes()
         with st.expander(_("more")):
             number("seed", _("seed"), step=1, help=_("Draws the untrained embeddings, projections and tables."))
-            pick("mask", _("mask"), {"none": _("full"), "causal": _("causal")})
+            pick("mask", _("mask"), mask_names())
             pick("precision", _("computed in"), {name: name for name in state.PRECISIONS})
 
 

@@ -8,6 +8,7 @@ the arrays, each starting at a multiple of 8. ``base.js`` reads it.
 """
 
 import base64
+import gzip
 import html
 import json
 import re
@@ -74,7 +75,9 @@ h1 {{ font-size: 28px; margin: 0 0 4px; }} p {{ font-size: 17px; margin: 0 0 16p
 <h1>{title}</h1><p>{caption}</p><div id="root"></div>
 <script type="module">
 {script}
-const bytes = Uint8Array.from(atob("{data}"), (c) => c.charCodeAt(0))
+const packed = Uint8Array.from(atob("{data}"), (c) => c.charCodeAt(0))
+const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))
+const bytes = new Uint8Array(await new Response(stream).arrayBuffer())
 const component = {{ data: bytes, parentElement: document.getElementById("root"), setStateValue() {{}} }}
 render(component)
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => render(component))
@@ -92,5 +95,5 @@ def standalone_html(name: str, data: bytes, *, title: str, caption: str = "", la
         caption=html.escape(caption),
         style=style(name),
         script=script(name).replace("export default ", "const render = "),
-        data=base64.b64encode(data).decode("ascii"),
+        data=base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii"),
     )

@@ -31,7 +31,9 @@ LABELS: dict[str, str] = {
     "caption_d": N_("matched words"),
     "cell_title": N_("{head} · query {query} → key {key}"),
     "token": N_("{token}·{position}"),
-    "hint": N_("Point at a cell to see where its weight comes from. Click to pin it; click a head's name to open the head."),
+    "hint": N_(
+        "Point at a cell to see where its weight comes from. Click to pin it; click a head's name to open the head."
+    ),
     "part_content": N_("content"),
     "part_bias": N_("bias"),
     "part_rotation": N_("rotation"),

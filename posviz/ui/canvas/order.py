@@ -33,7 +33,9 @@ LABELS: dict[str, str] = {
     "legend_strip": N_("thin strip: A minus the same word in B, on the same scale"),
     "legend_column": N_("middle column: A minus the same word in B, on the same scale"),
     "legend_averaged": N_("each cell is the mean of {count} dimensions"),
-    "bars": N_("How far apart the two sentences are after matching words (largest difference of outputs, log axis {low} to {high})"),
+    "bars": N_(
+        "How far apart the two sentences are after matching words (largest difference of outputs, log axis {low} to {high})"
+    ),
     "tip_token": N_("{token} · {position}"),
     "tip_dimension": N_("dimension {dimension}"),
     "tip_averaged": N_("mean of dimensions {first} to {last}"),

@@ -147,12 +147,7 @@ def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
 
 def shift_error(spec: Encoding, d_model: int, length: int) -> float | None:
     """Largest |PE(p+k) - M_k PE(p)|; None where the table is not made of waves."""
-    if not hasattr(spec, "columns"):
-        return None
-    k = state.get("k")
-    table = spec.table(range(length + k), d_model).numpy()
-    shift = core.shift_map(k, *spec.columns(d_model))
-    return float(np.abs(table[k:] - table[:length] @ shift.T).max())
+    return spec.shift_error(state.get("k"), length, d_model) if hasattr(spec, "shift_error") else None
 
 
 def tables(setting: state.Setting, scene: Scene) -> None:
@@ -178,8 +173,9 @@ def tables(setting: state.Setting, scene: Scene) -> None:
     blocks.table(
         ("", *(f"k = {k}" for k in inside)),
         lines,
+        "pos0 · pos_k",
         _(
-            "pos0 · pos_k. The first eight dimensions hold the fastest waves only, so their sum swings; the slow waves in the other dimensions keep near positions alike."
+            "The first eight dimensions hold the fastest waves only, so their sum swings; the slow waves in the other dimensions keep near positions alike."
         ),
     )
 

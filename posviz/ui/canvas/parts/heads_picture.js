@@ -69,7 +69,7 @@ class HeadsPicture extends View {
     g.side = named && g.room >= 560 ? (thumbs ? 56 : 88) : 0
     g.axis = thumbs ? 0 : Math.max(...list.map((s) => (data.n(s) ? this.tokenRoom(s) : 0))) + 8
     const avail = g.room - g.side - g.axis - (thumbs ? 0 : spill)
-    const gap = thumbs ? 8 : 20
+    const gap = thumbs ? 8 : 14
     const [across, size] = thumbs ? this.thumbColumns(avail, gap, list.length) : this.fewColumns(avail, gap, most)
     const names = this.nameLines(size + gap - 4, thumbs ? 14 : 15)
     const nameHeight = Math.max(...names.map((lines) => lines.length)) * 17 + 11
@@ -90,7 +90,7 @@ class HeadsPicture extends View {
       g.notes.push({ text: this.label[`row_${s}`], x: 0, y: y + 10, size: 16, weight: '600', colour: this.nameColour(s) })
       y += 22
     }
-    const cell = n ? this.cellFor(n, Math.min(size, n * 64)) : 0
+    const cell = n ? this.cellFor(n, Math.min(size, n * this.tallest())) : 0
     const top = n && !thumbs ? this.topAxis(s, cell) : null
     y += top?.height ?? 0
     const height = n ? cell * n : 72
@@ -98,6 +98,11 @@ class HeadsPicture extends View {
     if (!n) g.notes.push({ text: this.label[s === 'd' ? 'no_matches' : `empty_${s}`], x: g.side + g.axis, y: y + 36, size: 15, colour: this.theme.quiet })
     else heads.forEach((h, k) => g.blocks.push(this.block(s, h, g.side + g.axis + k * (size + gap), y, cell, { left: k === 0 && !thumbs, top })))
     return y + height + (thumbs ? 8 : 12)
+  }
+  // Cells so tall that the rows of all sentences fit below a page's title, where the window is large enough.
+  tallest() {
+    const rows = this.data.sentences.reduce((sum, s) => sum + this.data.n(s), 0)
+    return clamp((window.innerHeight - 460) / Math.max(1, rows), 52, 84)
   }
   nameRow(g, s, y, height, thumbs) {
     const note = { x: 0, colour: this.nameColour(s), weight: '600' }
@@ -117,7 +122,7 @@ class HeadsPicture extends View {
   // Up to eight heads: cells large enough for numbers if that is possible, in as few lines as fit.
   fewColumns(avail, gap, most) {
     const { heads } = this.meta
-    const wish = Math.max(this.titleWidth(), clamp(most * 38, 64, 124))
+    const wish = Math.max(this.titleWidth(), clamp(most * 32, 64, 124))
     const lines = Math.ceil(heads / Math.max(1, Math.floor((avail + gap) / (wish + gap))))
     const across = Math.ceil(heads / lines)
     return [across, Math.min(300, (avail - (across - 1) * gap) / across)]
