@@ -475,6 +475,7 @@ def test_more_keys_than_queries(name):
     everyone = module.rotate(q.expand(-1, 9, -1), k, range(9), range(9))
     whole = module.bias(*everyone, range(9), range(9)).expand(2, 9, 9)
     torch.testing.assert_close(turned[0][:, 0], everyone[0][:, 8])
+    torch.testing.assert_close(turned[1], everyone[1])
     torch.testing.assert_close(bias[:, 0], whole[:, 8])
 
 
@@ -699,7 +700,7 @@ def test_explain_names_the_bucket_and_the_distance():
 # ---- claims
 
 
-CLAIMING = [p for p in VARIANTS if p.values[0].claims(p.values[0].build(DIMS, 4), 4)]
+CLAIMING = [p for p in VARIANTS if type(p.values[0]).claims is not encodings.Encoding.claims]
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 40])

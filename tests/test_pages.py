@@ -116,7 +116,7 @@ BAD = [
     (
         "encoding",
         "foo",
-        "`encoding` must be one of none, sinusoidal, learned, rope, alibi, t5, shaw, got foo",
+        f"`encoding` must be one of {', '.join(encodings.ENCODINGS)}, got foo",
     ),
     ("unit", "emoji", "`unit` must be one of character, word, byte, got emoji"),
     ("mask", "<script>", "`mask` must be one of none, causal, got <script>"),

@@ -1,29 +1,37 @@
 """Links, Back and Forward, pages, language: what a person chose stays, wherever they go."""
 
+from urllib.parse import quote
+
 import pytest
 
 pytestmark = pytest.mark.browser
 
-SHARED = "a=狗咬人&b=人咬狗&d_model=128&heads=2&base=500&max_len=64&seed=3&encoding=rope&lang=en"
+GIVEN = {"a": "狗咬人", "b": "人咬狗", "w_d_model": "128", "w_max_len": "64", "w_base": "500"}
+SHARED = f"a={quote('狗咬人')}&b={quote('人咬狗')}&d_model=128&heads=2&base=500&max_len=64&encoding=rope&lang=en"
+
+
+def assert_values_of_the_link(one) -> None:
+    for name, value in GIVEN.items():
+        assert one.widget(name).locator("input").input_value() == value, name
+    assert one.widget("w_encoding").get_by_role("combobox").input_value() == "RoPE"
+    assert one.widget("w_heads").get_by_role("combobox").input_value() == "2"
 
 
 @pytest.mark.parametrize("path", ["/rotation", "/attention", "/order"])
-def test_a_deep_link_opens_a_fresh_server(visit, fresh_server, path) -> None:
+def test_a_deep_link_opens_a_fresh_server(fresh_server, visit, path) -> None:
     one = visit(f"{path}?{SHARED}", at=fresh_server)
     assert one.page.locator(".pv-brand").is_visible()
     assert one.widget("nav").get_by_role("link").count() == 5
     assert one.alerts() == []
-    for name, value in {"a": "狗咬人", "b": "人咬狗", "w_d_model": "128", "w_max_len": "64", "w_base": "500"}.items():
-        assert one.widget(name).locator("input").input_value() == value, name
-    assert one.widget("w_encoding").get_by_role("combobox").input_value() == "RoPE"
-    assert one.widget("w_heads").get_by_role("combobox").input_value() == "2"
+    assert_values_of_the_link(one)
     # nothing of Streamlit's own navigation, and no "page not found"
     assert one.page.get_by_test_id("stSidebarNav").count() == 0
     assert one.page.get_by_role("dialog").count() == 0
     if path == "/rotation":
-        assert "狗·0" in one.page.locator(".chip").first.text_content()
+        assert one.page.locator(".chip").first.text_content() == "狗·0"
+        assert one.canvas.get_attribute("aria-label").startswith("One clock for each of 32 pairs")
     else:
-        assert "狗0" in one.page.locator(".pv-strip").text_content()
+        assert one.page.locator(".pv-strip .pv-a").text_content() == "A狗0咬1人2"
 
 
 def test_back_and_forward_across_parameters_and_pages(visit) -> None:
@@ -62,3 +70,66 @@ def test_back_and_forward_across_parameters_and_pages(visit) -> None:
     one.page.go_forward()
     one.page.wait_for_url("**/attention*")
     one.until_shown(fourth)
+
+
+def test_page_links_keep_the_parameters(visit) -> None:
+    one = visit(f"/order?{SHARED}", reduced_motion="reduce")
+    for page in ("heatmap", "similarity", "rotation", "attention", "order"):
+        one.follow(page)
+        one.until_params(d_model="128", heads="2", base="500", max_len="64", encoding="rope", a="狗咬人", b="人咬狗")
+        assert_values_of_the_link(one)
+        assert one.alerts() == []
+
+
+SWITCHED = {  # a page and its translated controls away from their defaults
+    "heatmap": "encoding=rope&view=sin&compare=on&base2=500&heads2=2",
+    "similarity": "kind=cosine&with=t5,shaw&head=2&p=7",
+    "rotation": "head=2&rope_pairing=interleaved&m=20&n=3&qi=2&ki=4&pair=3",
+    "attention": "mask=causal&precision=float64&encoding=alibi",
+    "order": "unit=byte",
+}
+CHOICES = """() => Object.fromEntries([...document.querySelectorAll('[class*=st-key-w_], [class*=_details]')].map((node) => [
+  node.className.match(/st-key-\\S+/)[0],
+  [...node.querySelectorAll('[role=radio], [role=checkbox], [aria-pressed], [aria-selected], input[type=checkbox]')]
+    .map((one) => one.ariaChecked ?? one.ariaPressed ?? one.ariaSelected ?? String(one.checked)).join()
+    || node.querySelector('input:not([role=combobox])')?.value
+]))"""
+
+
+def test_switching_the_language_resets_nothing(visit) -> None:
+    link = "&".join(("unit=byte", *SWITCHED.values()))
+    link = link.replace("&encoding=alibi", "").replace("&unit=byte", "")
+    one = visit(f"/heatmap?lang=en&{link}", reduced_motion="reduce")
+    one.expand()
+    for page in SWITCHED:
+        if page != "heatmap":
+            one.follow(page)
+        one.segment(f"{page}_details", 0)
+        one.page.locator(".katex").first.wait_for()
+        choices, numbers, params = one.ask(CHOICES), one.numbers(), one.params()
+        del choices["st-key-w_lang"], params["lang"]
+        for lang in ("zh", "en", "zh"):
+            one.language(lang)
+            # the value was lost in the second run after the switch: make one
+            one.segment(f"{page}_details", 1)
+            one.until("() => pv.idle() && document.querySelector('[data-testid=stCode]')")
+            one.segment(f"{page}_details", 0)
+            one.until("() => pv.idle() && document.querySelector('.katex')")
+            now = one.ask(CHOICES)
+            del now["st-key-w_lang"]
+            assert now == choices, (page, lang)
+            assert one.numbers() == numbers, (page, lang)
+            have = one.params()
+            assert have.pop("lang") == lang
+            assert have == params, (page, lang)
+        one.language("en")
+
+
+def test_the_browsers_language_comes_first_and_the_choice_stays(visit) -> None:
+    one = visit("/", locale="zh-CN")
+    assert one.page.locator(".pv-title").text_content() == "没有位置，模型分得清谁爱谁吗？"
+    one.language("en")
+    one.until_params(lang="en")
+    one.follow("attention")
+    assert "Same words" in one.page.locator(".pv-title").text_content()
+    one.until_params(lang="en")

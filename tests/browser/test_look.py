@@ -1,0 +1,118 @@
+"""How it looks: light and dark, narrow and wide, for everybody, and without a network."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+pytestmark = pytest.mark.browser
+
+PAGES = ("order", "heatmap", "similarity", "rotation", "attention")
+# Violations of Streamlit's own markup, none of ours: rule -> what the element must match.
+STREAMLIT: dict[str, str] = {}
+
+
+def violations(one, **options) -> list[str]:
+    found = []
+    for rule in Axe().run(one.page, options=options or None).response["violations"]:
+        for node in rule["nodes"]:
+            known = STREAMLIT.get(rule["id"])
+            if not (known and re.search(known, node["html"])):
+                found.append(f"{rule['id']}: {node['target']} {node['html'][:200]} {node['failureSummary'][:300]}")
+    return found
+
+
+def tour(one):
+    """The pages one after another, without loading the app again."""
+    yield "order"
+    for page in PAGES[1:]:
+        one.follow(page)
+        yield page
+
+
+def luminance(colour: str) -> float:
+    parts = [int(float(x)) / 255 for x in re.findall(r"[\d.]+", colour)[:3]]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_accessible_on_every_page(visit, subtests) -> None:
+    one = visit("/?lang=en", reduced_motion="reduce")
+    for page in tour(one):
+        with subtests.test(page=page):
+            assert violations(one) == []
+
+
+def test_dark_mode(visit, subtests) -> None:
+    one = visit("/?lang=en", reduced_motion="reduce")
+    for page in tour(one):
+        with subtests.test(page=page):
+            light = one.picture()
+            one.page.emulate_media(color_scheme="dark")
+            one.until("light => pv.idle() && pv.canvas() && pv.picture() !== light", light)
+            background = one.ask("() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+            assert luminance(background) < 0.02
+            # an empty corner of the picture lets the dark page through; saved as PNG it is dark too
+            text = one.ask("() => getComputedStyle(document.querySelector('.pv-title')).color")
+            assert (luminance(text) + 0.05) / (luminance(background) + 0.05) > 7
+            assert violations(one, runOnly=["color-contrast"]) == []
+        one.page.emulate_media(color_scheme="light")
+        one.until("light => pv.idle() && pv.canvas() && pv.picture() === light", light)
+
+
+def test_the_zero_of_the_heatmap_is_dark_in_the_dark(visit) -> None:
+    one = visit("/heatmap?lang=en", color_scheme="dark")
+    box = one.box()
+    corner = one.ask(
+        """() => {
+          const canvas = pv.canvas()
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+          let bright = 0, dark = 0
+          for (let i = 0; i < data.length; i += 4) {
+            if (data[i + 3] < 255) continue
+            const sum = data[i] + data[i + 1] + data[i + 2]
+            if (sum > 690) bright++
+            if (sum < 150) dark++
+          }
+          return { bright, dark, all: data.length / 4 }
+        }"""
+    )
+    assert box["width"] > 600
+    assert corner["bright"] < corner["all"] * 0.01, corner
+    assert corner["dark"] > corner["all"] * 0.05, corner
+
+
+@pytest.mark.parametrize("width", [400, 1280, 1920])
+def test_pages_fit_the_window(visit, subtests, width) -> None:
+    one = visit("/?lang=en", viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    for page in PAGES:
+        if page != "order" and width == 400:
+            one.open(f"/{page}?lang=en")  # the sidebar with the links is folded away
+        elif page != "order":
+            one.follow(page)
+        with subtests.test(page=page):
+            sizes = one.ask(
+                """() => {
+                  const main = document.querySelector('[data-testid=stMain]')
+                  const block = document.querySelector('[data-testid=stMainBlockContainer]')
+                  const style = getComputedStyle(block)
+                  return {
+                    page: document.scrollingElement.scrollWidth - innerWidth,
+                    main: main.scrollWidth - main.clientWidth,
+                    canvas: pv.canvas().getBoundingClientRect().width,
+                    room: block.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight),
+                    right: pv.canvas().getBoundingClientRect().right,
+                  }
+                }"""
+            )
+            assert sizes["page"] <= 0 and sizes["main"] <= 0, sizes
+            assert sizes["right"] <= width, sizes
+            assert abs(sizes["canvas"] - sizes["room"]) <= 2, sizes
+
+
+def test_nothing_leaves_this_machine(visit) -> None:
+    one = visit("/?lang=en")
+    for _ in tour(one):
+        pass
+    assert len(one.requests) > 10
+    assert [url for url in one.requests if not url.startswith((one.server, "data:", "blob:"))] == []
