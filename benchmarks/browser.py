@@ -9,10 +9,15 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 LIMIT = 180_000  # ms; go.Heatmap of 5000 x 1024 takes a while
 PROBE = Path(__file__).with_name("probe.js").read_text("utf-8")

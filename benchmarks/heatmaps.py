@@ -10,6 +10,7 @@ from benchmarks.table import Row, attempt, middle
 SIZES = ((512, 512), (2048, 512), (5000, 1024))
 LARGEST = SIZES[-1]
 SIDES = {"waves": "canvas", "cells": "canvas", "plotly": "heatmap"}
+EACH = {"waves": 3, "cells": 3, "plotly": 1}  # presses a turn: the posviz side is quick
 NAMES = {"waves": "sinusoidal", "cells": "learned"}
 FASTER, SMALLER = 1 / 20, 1 / 10
 WIDTH, HEIGHT = 1280, 800
@@ -31,14 +32,14 @@ def _size(chromium: Browser, server: servers.Server, rows: int, cols: int, times
     try:
         for side, kind in SIDES.items():
             tabs[side] = browser.tab(chromium, WIDTH, HEIGHT)
-            browser.visit(tabs[side], f"{server.url}/?with={side}&rows={rows}&cols={cols}", kind)
+            steps = (times + 1) * EACH[side]
+            browser.visit(tabs[side], f"{server.url}/?with={side}&rows={rows}&cols={cols}&steps={steps}", kind)
         for turn in range(times + 1):
             for side, kind in SIDES.items():
                 # The first press is not counted, but go.Heatmap's largest is not worth another quarter of a minute.
                 if side == "plotly" and turn == 0 and (rows, cols) == LARGEST:
                     continue
-                # The posviz side is quick: three presses for each of the other's.
-                for _ in range(1 if side == "plotly" else 3):
+                for _ in range(EACH[side]):
                     found = browser.press(tabs[side], kind, "value")
                     if turn > 0:
                         presses[side].append(found)

@@ -2,6 +2,8 @@
 // A press is over in the frame that shows a picture other than the one before it.
 window.probe = (() => {
   const log = { sent: [], received: [] } // [time, bytes] of every websocket message
+  const failed = [] // scripts that did not load
+  addEventListener('error', ({ target }) => target?.src && failed.push(target.src), true)
   const size = (data) => data.byteLength ?? data.size ?? data.length
   window.WebSocket = class extends WebSocket {
     constructor(...args) {
@@ -50,11 +52,11 @@ window.probe = (() => {
     if (!node?.isConnected || !node.matches(kind.selector)) node = deep(kind.selector)
     return node
   }
-  // The time at which a picture that looks other than `before` is on the screen; null after `limit` ms.
+  // The time at which a picture that looks other than `before` is on the screen; null after `limit` ms, or when the page is broken.
   async function changed(kind, before, limit) {
     let tick = before.tick
     const end = performance.now() + limit
-    while (performance.now() < end) {
+    while (performance.now() < end && !failed.length) {
       const picture = find(kind)
       const now = picture ? kind.tick(picture) : ''
       if (now && now !== tick) {
@@ -76,12 +78,9 @@ window.probe = (() => {
   let press = null
   return {
     deep,
-    log,
-    // From the navigation to the first picture, and the bytes that it took.
-    async first(name, limit) {
-      const time = await changed(KINDS[name], { tick: '', look: null }, limit)
-      return time
-    },
+    failed,
+    // From the navigation to the first picture.
+    first: (name, limit) => changed(KINDS[name], { tick: '', look: null }, limit),
     arm(name, selector, limit) {
       const kind = KINDS[name]
       const picture = find(kind)

@@ -89,10 +89,11 @@ def _memory() -> Iterator[Row]:
 
 def _walk(page: Page) -> None:
     """Through all pages by their links and back, in one session."""
-    for name in (*pages.PAGES[1:], ""):
-        page.locator(f".st-key-nav a[href$='/{name}']").first.click()
-        page.wait_for_url(f"**/{name}*")
-        page.wait_for_timeout(300)
+    for number in (*range(1, len(pages.PAGES)), 0):
+        page.locator(".st-key-nav a").nth(number).click(timeout=30_000)
+        name = pages.PAGES[number] if number else ""
+        page.wait_for_url(f"**/{name}*", timeout=30_000)
+        page.wait_for_timeout(500)
         browser.settle(page)
         if page.evaluate("limit => probe.first('canvas', limit)", browser.LIMIT) is None:
             raise RuntimeError(f"{name or 'home'}: no picture")

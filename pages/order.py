@@ -8,9 +8,7 @@ setting = shell.open_page()
 shell.header(
     setting,
     _("Without positions, can a model tell who loves whom?"),
-    _(
-        "Self-attention only moves the words around: the same word gets the same vector. With a position encoding it does not."
-    ),
+    _("Self-attention only moves words around: the same word gets the same vector, unless positions are encoded."),
 )
 with shell.guard():
     scene = order.build(setting)

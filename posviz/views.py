@@ -135,10 +135,13 @@ def _table(module: PositionModule, rows: int) -> Picture:
         lengths = read_only(rotation.wavelengths(torch.tensor(frequencies)))
         return Picture("table", (Waves(rows, frequencies, is_cos),), 1.0, 0, lengths, rows)
     with torch.no_grad():
-        values = read_only(module.embed(torch.zeros(defined, d_model)))
+        values = read_only(module.double().embed(torch.zeros(defined, d_model, dtype=torch.float64)))
+    if np.array_equal(values, narrow := values.astype(np.float32)):
+        values = read_only(narrow)  # a float32 parameter says the same in half the memory
     if defined < rows:
         values = read_only(np.pad(values, ((0, rows - defined), (0, 0)), constant_values=np.nan))
-    return Picture("table", (Cells(values),), float(np.nanmax(np.abs(values))), defined_rows=defined)
+    limit = float(np.nanmax(np.abs(values))) or 1.0
+    return Picture("table", (Cells(values),), limit, defined_rows=defined)
 
 
 def _angles(view: str) -> Callable[[PositionModule, int], Picture]:

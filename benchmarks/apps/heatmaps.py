@@ -1,7 +1,9 @@
-"""One slider that switches between two large tables: ``?with=plotly|waves|cells&rows=512&cols=512``.
+"""One slider, another large table with every step: ``?with=plotly|waves|cells&rows=512&cols=512&steps=9``.
 
 plotly: go.Heatmap of float64. waves: the posviz canvas with a sinusoidal table, as the Heatmap page
 sends it. cells: the same canvas with a learned table, whose cells have to travel.
+
+No table comes twice: Streamlit does not send again what a browser has had.
 """
 
 import numpy as np
@@ -12,19 +14,18 @@ from posviz import Dims, encodings, views
 from posviz.ui.canvas import matrix
 from posviz.ui.scenes.heatmap import WHOLE
 
-BASES = (10_000.0, 100.0)
-NAMES = {"waves": "sinusoidal", "cells": "learned"}
+NAMES = {"plotly": "sinusoidal", "waves": "sinusoidal", "cells": "learned"}
 
 
 @st.cache_resource
-def picture(name: str, rows: int, cols: int, which: int) -> views.Picture:
-    options = {"base": BASES[which]} if name == "sinusoidal" else {}
-    return views.picture(encodings.make(name, **options), Dims(d_model=cols, n_heads=1), rows, seed=which)
+def picture(name: str, rows: int, cols: int, step: int) -> views.Picture:
+    options = {"base": 100.0 + 50 * step} if name == "sinusoidal" else {}
+    return views.picture(encodings.make(name, **options), Dims(d_model=cols, n_heads=1), rows, seed=step)
 
 
 @st.cache_resource
-def table(rows: int, cols: int, which: int) -> np.ndarray:
-    return picture("sinusoidal", rows, cols, which).values().astype(np.float64)
+def table(rows: int, cols: int, step: int) -> np.ndarray:
+    return picture("sinusoidal", rows, cols, step).values().astype(np.float64)
 
 
 def source(cells: views.Waves | views.Cells) -> matrix.Source:
@@ -34,19 +35,13 @@ def source(cells: views.Waves | views.Cells) -> matrix.Source:
     return matrix.Dense(values=values) if values.size <= WHOLE else matrix.overview(values, cross=(0, 0))
 
 
-def main() -> None:
-    st.set_page_config("heatmaps", layout="wide")
-    asked = st.query_params
-    rows, cols = int(asked["rows"]), int(asked["cols"])
-    which = st.slider("value", 0, 1000, key="value") % 2
-    for other in range(2):  # nobody waits for numbers: what is measured is to send and to draw them
-        table(rows, cols, other) if asked["with"] == "plotly" else picture(NAMES[asked["with"]], rows, cols, other)
-    if asked["with"] == "plotly":
-        figure = go.Figure(go.Heatmap(z=table(rows, cols, which), zmin=-1, zmax=1))
+def draw(asked: str, rows: int, cols: int, step: int) -> None:
+    if asked == "plotly":
+        figure = go.Figure(go.Heatmap(z=table(rows, cols, step), zmin=-1, zmax=1))
         figure.update_layout(height=matrix.HEIGHT)
         st.plotly_chart(figure, key="chart")
         return
-    shown = picture(NAMES[asked["with"]], rows, cols, which)
+    shown = picture(NAMES[asked], rows, cols, step)
     panel = matrix.Panel(
         source=source(shown.sources[0]),
         vmin=-shown.limit,
@@ -58,4 +53,9 @@ def main() -> None:
     matrix.show(matrix.bundle([panel], labels={}, alt="a table", file="table", selected=(0, 0)), key="canvas")
 
 
-main()
+st.set_page_config("heatmaps", layout="wide")
+asked = st.query_params["with"]
+rows, cols, steps = (int(st.query_params[name]) for name in ("rows", "cols", "steps"))
+for ready in range(steps + 1):  # all tables are made before the first press: it is to send and to draw that takes time
+    table(rows, cols, ready) if asked == "plotly" else picture(NAMES[asked], rows, cols, ready)
+draw(asked, rows, cols, st.slider("value", 0, steps, key="value"))

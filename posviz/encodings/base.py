@@ -192,7 +192,9 @@ class Encoding:
 
     def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
         """LaTeX: the formula of one cell of a picture with its numbers substituted."""
-        return rf"b_{{{head}}}({row}, {col}) = {value:.6g}"
+        which = rf"_{{{head}}}" if picture == "bias" else ""
+        name = self.name.replace("_", r"\_")
+        return rf"\mathrm{{{name}}}{which}({row}, {col}) = \mathbf{{{value:.6f}}}"
 
     def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
         """Python that leaves the values of a picture in ``values``."""

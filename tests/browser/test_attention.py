@@ -102,9 +102,10 @@ def test_masked_cells_look_masked(visit) -> None:
     box = one.box()
 
     def colours(key: str) -> set[tuple[int, ...]]:
+        """Along a line above the number."""
         left, top, right, bottom, *_ = cells[key]
         return {
-            tuple(one.ask("([x, y]) => pv.pixel(x, y)", [box["x"] + x, box["y"] + (top + bottom) / 2]))
+            tuple(one.ask("([x, y]) => pv.pixel(x, y)", [box["x"] + x, box["y"] + top + (bottom - top) * 0.15]))
             for x in np.linspace(left + 6, right - 6, 14)
         }
 

@@ -35,6 +35,22 @@ def find(one, row: int, col: int) -> tuple[float, float]:
     raise AssertionError(f"cell {row}, {col} was not found; the pointer is over {here}")
 
 
+def centre(one, row: int, col: int) -> tuple[float, float]:
+    """The middle of a cell, from its edges on the screen."""
+    x, y = find(one, row, col)
+
+    def last(dx: int, dy: int) -> int:
+        step = 0
+        while step < 60:
+            one.point(x + dx * (step + 1), y + dy * (step + 1))
+            if one.data("row", "col") != (str(row), str(col)):
+                break
+            step += 1
+        return step
+
+    return x + (last(1, 0) - last(-1, 0)) / 2, y + (last(0, 1) - last(0, -1)) / 2
+
+
 def values(one) -> list[float]:
     return [float(v) for v in one.data("value").split(",")]
 
@@ -105,7 +121,7 @@ def test_two_bases_side_by_side(visit) -> None:
     for value, base in zip(found, (10_000.0, 100.0), strict=True):
         assert abs(value - float(encodings.make("sinusoidal", base=base).table([30], 64)[0, 20])) <= 1e-12
     texts = one.drawn_texts()
-    assert any("base 10000" in t for t in texts) and any("base 100 " in t for t in texts)
+    assert "base 10000" in texts and "base 100" in texts
 
 
 def test_a_learned_table_ends_and_nothing_is_invented(visit) -> None:
@@ -157,7 +173,7 @@ def test_cells_have_the_colour_of_their_value(visit) -> None:
     one = visit("/heatmap?lang=en")
     table = encodings.make("sinusoidal").table(range(128), 64)
     for row, col in ((0, 1), (0, 0), (11, 0), (100, 40)):
-        x, y = find(one, row, col)
+        x, y = centre(one, row, col)
         one.point(3, 3)  # no crosshair under the pointer
         colour = one.ask("([x, y]) => pv.pixel(x, y)", [x, y])
         want = expected_colour(float(table[row, col]), 1.0)

@@ -69,18 +69,25 @@ def test_pause_steps_and_speed(visit) -> None:
 
     m, n = (int(v) for v in one.data("m", "n"))
     score = number(one, "score")
-    one.page.keyboard.press("ArrowRight")
-    one.until_data(m=m + 1, n=n + 1)  # both: the distance is locked
+    one.page.keyboard.press("Shift+ArrowRight")  # both
+    one.until_data(m=m + 1, n=n + 1)
     one.until("want => Math.abs(Number(pv.canvas().dataset.score) - want) < 1e-6", score)
     one.until_params(m=str(m + 1), n=str(n + 1))
 
     lock = one.page.locator(".controls > button[aria-pressed]").first
+    step = one.page.locator(".controls").get_by_text("+1", exact=True)
     assert lock.get_attribute("aria-pressed") == "true"
+    step.click()
+    one.until_data(m=m + 2, n=n + 2)
     lock.click()
     assert lock.get_attribute("aria-pressed") == "false"
+    step.click()
+    one.until_data(m=m + 3, n=n + 2)
+    one.page.keyboard.press("ArrowLeft")  # the query alone
     one.page.keyboard.press("ArrowLeft")
-    one.until_data(m=m, n=n + 1)
-    one.until("want => Math.abs(Number(pv.canvas().dataset.score) - want) < 1e-6", score_of("half", m, n + 1))
+    one.page.keyboard.press("ArrowLeft")
+    one.until_data(m=m, n=n + 2)
+    one.until("want => Math.abs(Number(pv.canvas().dataset.score) - want) < 1e-6", score_of("half", m, n + 2))
     assert abs(number(one, "score") - score) > 1e-6
 
     with one.changing("numbers"):
@@ -125,11 +132,12 @@ def test_both_pairings_agree_with_the_core(visit) -> None:
         one.until("want => Math.abs(Number(pv.canvas().dataset.score) - want) < 1e-9", score)
         one.until("want => pv.numbers()[0] === want", f"{score:.6f}".replace("-", "−"))
         one.canvas.focus()
-        one.page.keyboard.press("ArrowRight")
+        one.page.keyboard.press("Shift+ArrowRight")
         one.until_data(m=10, n=6)
         one.until("want => Math.abs(Number(pv.canvas().dataset.score) - want) < 1e-6", score)
-        one.page.keyboard.press("ArrowLeft")
+        one.page.keyboard.press("Shift+ArrowLeft")
         one.until_data(m=9, n=5)
+        one.until_params(m="9", n="5")
 
 
 def test_reduced_motion_does_not_start_by_itself(visit) -> None:

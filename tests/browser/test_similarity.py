@@ -7,24 +7,48 @@ from posviz import encodings, similarity
 pytestmark = pytest.mark.browser
 
 
+# Where the matrix is: there the pointer becomes a hand.
+MATRIX = """() => {
+  const canvas = pv.canvas(), box = canvas.getBoundingClientRect()
+  const place = { left: Infinity, top: Infinity, right: 0, bottom: 0 }
+  for (let y = 3; y < box.height; y += 6) for (let x = 3; x < box.width; x += 6) {
+    canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + y }))
+    if (canvas.style.cursor !== 'pointer') continue
+    Object.assign(place, { left: Math.min(place.left, x), top: Math.min(place.top, y) })
+    Object.assign(place, { right: Math.max(place.right, x), bottom: Math.max(place.bottom, y) })
+  }
+  canvas.dispatchEvent(new PointerEvent('pointerleave'))
+  return place
+}"""
+WIDE = {"width": 1600, "height": 1000}
+
+
+def in_matrix(one, across: float, down: float) -> tuple[float, float]:
+    """A point of the window in the matrix, by its share of width and height."""
+    place, box = one.ask(MATRIX), one.box()
+    assert place["right"] > place["left"]
+    return (
+        box["x"] + place["left"] + across * (place["right"] - place["left"]),
+        box["y"] + place["top"] + down * (place["bottom"] - place["top"]),
+    )
+
+
 def test_the_pointer_moves_the_row_and_a_click_keeps_it(visit) -> None:
-    one = visit("/similarity?lang=en")
+    one = visit("/similarity?lang=en", viewport=WIDE)
     assert one.data("position", "pinned") == ("0", "false")
     square = similarity.matrix(encodings.make("sinusoidal").table(range(128), 64), "dot")
-    box = one.box()
-    x = box["x"] + box["width"] - 120  # the matrix stands at the right
 
-    def row_at(y: float) -> int:
-        one.point(x, box["y"] + y)
+    def row_at(down: float) -> int:
+        one.point(*in_matrix(one, 0.5, down))
         p, k, value = one.data("position", "k", "value")
         assert abs(float(value) - square[int(p), int(p) + int(k)]) < 1e-9
         return int(p)
 
     with one.changing("picture"):
-        first = row_at(130)
-    second = row_at(220)
+        first = row_at(0.2)
+    second = row_at(0.6)
     assert 0 < first < second < 128
-    one.page.mouse.click(x, box["y"] + 220)
+    one.page.mouse.click(*in_matrix(one, 0.5, 0.6))
     one.until_params(p=str(second))
     one.point(3, 3)
     one.until_data(position=second, pinned="true", home=second)
@@ -37,7 +61,7 @@ def test_the_pointer_moves_the_row_and_a_click_keeps_it(visit) -> None:
 
 
 def test_which_curves_and_which_similarity(visit) -> None:
-    one = visit("/similarity?lang=en")
+    one = visit("/similarity?lang=en", viewport=WIDE)
     assert one.canvas.get_attribute("aria-label") == "Similarity against distance for sinusoidal, learned, RoPE, ALiBi"
     one.page.get_by_test_id("stPopover").get_by_role("button", name="encodings").click()
     with one.changing("picture"):
@@ -49,13 +73,12 @@ def test_which_curves_and_which_similarity(visit) -> None:
     assert one.canvas.get_attribute("aria-label") == "Similarity against distance for sinusoidal, learned, ALiBi, Shaw"
     one.page.keyboard.press("Escape")
 
-    box = one.box()
     table = encodings.make("sinusoidal").table(range(128), 64)
     for index, kind in enumerate(("dot", "cosine", "scaled")):
         one.segment("w_kind", index)
         one.until_params(kind=kind if index else None)
         one.settle()
-        one.point(box["x"] + box["width"] - 120, box["y"] + 150)
+        one.point(*in_matrix(one, 0.7, 0.3))
         square = similarity.matrix(table, kind)
         p, k = (int(v) for v in one.data("position", "k"))
         one.until("want => Math.abs(Number(pv.canvas().dataset.value) - want) < 1e-9", float(square[p, p + k]))
