@@ -9,7 +9,18 @@ from posviz import rotation
 from posviz.rotation import shift_map
 from posviz.types import Refusal, Text, read_only, shown
 
-__all__ = ["KINDS", "ByDistance", "by_distance", "check_kind", "diagonals", "matrix", "rises", "rope_bound", "rope_kernel", "shift_map"]
+__all__ = [
+    "KINDS",
+    "ByDistance",
+    "by_distance",
+    "check_kind",
+    "diagonals",
+    "matrix",
+    "rises",
+    "rope_bound",
+    "rope_kernel",
+    "shift_map",
+]
 
 KINDS = ("dot", "cosine", "scaled")
 
@@ -85,4 +96,3 @@ def check_kind(kind: str) -> None:
             allowed=", ".join(KINDS),
             got=shown(kind),
         )
-

@@ -73,7 +73,9 @@ def _picture(c: str, coded: bool) -> str:
 
 def _too_long(what: Text, got: int, limit: int) -> Refusal:
     return Refusal(
-        Text("the sentence has {got:,} {what}; up to {limit:,} are shown", "句子有 {got:,} {what}；最多显示 {limit:,} 个"),
+        Text(
+            "the sentence has {got:,} {what}; up to {limit:,} are shown", "句子有 {got:,} {what}；最多显示 {limit:,} 个"
+        ),
         field="text",
         got=got,
         what=what,

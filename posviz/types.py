@@ -33,7 +33,6 @@ class Text:
         template = self.zh if lang == "zh" else self.en
         return template.format(**values) if values else template
 
-
     def filled(self, **values: Any) -> "Text":
         """The same sentence with its values filled in, in every language."""
         return Text(self.en.format(**values), self.zh.format(**values))
@@ -53,9 +52,7 @@ class Refusal(ValueError):
         return functools.partial(Refusal, self._text, field=self.field, **self.values), ()
 
     def text(self, lang: str = "en") -> str:
-        return self._text(
-            lang, **{k: v(lang) if isinstance(v, Text) else v for k, v in self.values.items()}
-        )
+        return self._text(lang, **{k: v(lang) if isinstance(v, Text) else v for k, v in self.values.items()})
 
 
 def shown(value: Any, limit: int = 40) -> str:
@@ -89,9 +86,7 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
-def real_number(
-    name: str, value: Any, low: float, high: float, *, above: bool = False, below: bool = False
-) -> float:
+def real_number(name: str, value: Any, low: float, high: float, *, above: bool = False, below: bool = False) -> float:
     """``value`` as a finite float from ``low`` to ``high`` (``above``/``below``: the end itself is excluded)."""
     good = (
         isinstance(value, int | float | np.integer | np.floating)
@@ -102,9 +97,7 @@ def real_number(
     )
     if not good:
         lower = Text(f"above {low:g}", f"大于 {low:g}") if above else Text(f"from {low:g}", f"不小于 {low:g}")
-        upper = (
-            Text(f"below {high:g}", f"小于 {high:g}") if below else Text(f"up to {high:g}", f"不大于 {high:g}")
-        )
+        upper = Text(f"below {high:g}", f"小于 {high:g}") if below else Text(f"up to {high:g}", f"不大于 {high:g}")
         raise Refusal(
             Text(
                 "`{name}` must be a finite number {lower} and {upper}, got {got}",

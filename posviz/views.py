@@ -147,7 +147,9 @@ def _table(module: PositionModule, rows: int) -> Picture:
 def _angles(view: str) -> Callable[[PositionModule, int], Picture]:
     def make(module: PositionModule, rows: int) -> Picture:
         frequencies = module.spec.inv_freq(module.dims.d_head)
-        waves = Waves(rows, read_only(frequencies), read_only(np.full(len(frequencies), view == "cos")), view == "angle")
+        waves = Waves(
+            rows, read_only(frequencies), read_only(np.full(len(frequencies), view == "cos")), view == "angle"
+        )
         limit = np.pi if view == "angle" else 1.0
         return Picture(view, (waves,), limit, 0, read_only(rotation.wavelengths(frequencies)), rows)
 

@@ -288,12 +288,8 @@ def test_unknown_parameters_are_refused(name):
 @pytest.mark.parametrize("unknown", ["rotary", "", "RoPE", None, 3, [], "x" * 99, "\x00"])
 def test_unknown_encodings_are_refused(unknown):
     error = refused(encodings.make, unknown)
-    assert str(error) == (
-        f"`encoding` must be one of {', '.join(NAMES)}, got {shown(unknown)}"
-    )
-    assert error.text("zh") == (
-        f"`encoding` 只能是 {', '.join(NAMES)} 之一，现在是 {shown(unknown)}"
-    )
+    assert str(error) == (f"`encoding` must be one of {', '.join(NAMES)}, got {shown(unknown)}")
+    assert error.text("zh") == (f"`encoding` 只能是 {', '.join(NAMES)} 之一，现在是 {shown(unknown)}")
 
 
 @pytest.mark.parametrize("name", NAMES)

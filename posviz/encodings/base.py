@@ -158,9 +158,7 @@ class Encoding:
         """The factor of q.k, 1 / sqrt(d_head) unless the paper says otherwise."""
         return 1 / math.sqrt(d_head)
 
-    def build(
-        self, dims: Dims, max_len: int = 512, generator: torch.Generator | None = None
-    ) -> PositionModule:
+    def build(self, dims: Dims, max_len: int = 512, generator: torch.Generator | None = None) -> PositionModule:
         """The module for these sizes; parameters, if any, are drawn from ``generator`` (default: seed 0)."""
         whole_number("max_len", max_len, 1, MAX_LEN)
         self.fits(dims)

@@ -64,7 +64,10 @@ class Learned(Encoding):
                 Text("drawn with {std}", "按 {std} 抽取").filled(std=f"{self.std:g}"),
             ),
             Claim(
-                Text("mean cosine of neighbouring positions: untrained, neighbours are strangers", "相邻位置的平均余弦：未训练时，邻居互不相识"),
+                Text(
+                    "mean cosine of neighbouring positions: untrained, neighbours are strangers",
+                    "相邻位置的平均余弦：未训练时，邻居互不相识",
+                ),
                 float(neighbours.mean()) if len(neighbours) else float("nan"),
                 Text("about 0", "约为 0"),
             ),

@@ -69,14 +69,18 @@ class Rope(Encoding):
 
     def _check_width(self, d_head: int, dims: Dims | None = None) -> None:
         if d_head % 2 or d_head < 2:
-            whole = Text(" (d_model {d} / n_heads {h}); try d_model {t}", "（d_model {d} / {h} 个头）；可以试试 d_model {t}")
+            whole = Text(
+                " (d_model {d} / n_heads {h}); try d_model {t}", "（d_model {d} / {h} 个头）；可以试试 d_model {t}"
+            )
             story = {}
             if dims is not None:
                 near = dims.d_model + dims.n_heads
                 near = near if near <= MAX_D_MODEL else dims.d_model - dims.n_heads
                 story = {"d": dims.d_model, "h": dims.n_heads, "t": near}
             raise Refusal(
-                Text("`d_head` must be even for RoPE, got {got}{more}", "RoPE 要求 `d_head` 为偶数，现在是 {got}{more}"),
+                Text(
+                    "`d_head` must be even for RoPE, got {got}{more}", "RoPE 要求 `d_head` 为偶数，现在是 {got}{more}"
+                ),
                 field="d_model" if dims else "d_head",
                 got=d_head,
                 more=Text(whole("en", **story), whole("zh", **story)) if story else "",
@@ -126,7 +130,10 @@ class Rope(Encoding):
                 norm < 1e-9,
             ),
             Claim(
-                Text("score of q and k 3 apart, here and 10,000 positions further on, largest change", "相隔 3 的 q 与 k，整体后移 10,000 位时分数的最大变化"),
+                Text(
+                    "score of q and k 3 apart, here and 10,000 positions further on, largest change",
+                    "相隔 3 的 q 与 k，整体后移 10,000 位时分数的最大变化",
+                ),
                 change,
                 Text("should be 0", "应为 0"),
                 change < 1e-6,

@@ -69,7 +69,9 @@ class Shaw(Encoding):
                 module.weight.shape[0] == 2 * reach + 1,
             ),
             Claim(
-                Text("bias at distance K, K + 1 and K + 1000: largest difference", "距离 K、K+1、K+1000 处偏置的最大差"),
+                Text(
+                    "bias at distance K, K + 1 and K + 1000: largest difference", "距离 K、K+1、K+1000 处偏置的最大差"
+                ),
                 float(far.max() - far.min()),
                 Text("should be 0", "应为 0"),
                 bool(far.max() == far.min()),

@@ -102,13 +102,18 @@ class Sinusoidal(Encoding):
                 norm < 1e-9,
             ),
             Claim(
-                Text("PE(p+5) − M₅ PE(p), largest cell: one fixed turn moves every position by 5", "PE(p+5) − M₅ PE(p) 的最大值：同一个旋转把每个位置移动 5"),
+                Text(
+                    "PE(p+5) − M₅ PE(p), largest cell: one fixed turn moves every position by 5",
+                    "PE(p+5) − M₅ PE(p) 的最大值：同一个旋转把每个位置移动 5",
+                ),
                 error,
                 Text("should be 0", "应为 0"),
                 error < 1e-9,
             ),
             Claim(
-                Text("longest wavelength in positions, 2π · base^((d−2)/d)", "最长的波长（位置数），2π · base^((d−2)/d)"),
+                Text(
+                    "longest wavelength in positions, 2π · base^((d−2)/d)", "最长的波长（位置数），2π · base^((d−2)/d)"
+                ),
                 longest,
                 Text("seen: {turns} turns", "可见 {turns} 圈").filled(turns=f"{length / longest:.3g}"),
             ),

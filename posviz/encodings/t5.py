@@ -81,9 +81,7 @@ class T5(Encoding):
     paper: ClassVar[Paper] = Paper(
         "Raffel et al.", 2019, "Exploring the Limits of Transfer Learning (T5)", "1910.10683"
     )
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        trainable=True, relative=True, unbounded=True, directional=True
-    )
+    capabilities: ClassVar[Capabilities] = Capabilities(trainable=True, relative=True, unbounded=True, directional=True)
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
 
     @property
@@ -128,9 +126,7 @@ class T5(Encoding):
         else:
             side = torch.zeros_like(relative)
             distance = (-relative).clamp(min=0)
-        edges = torch.tensor(
-            bucket_edges(self.buckets_per_side, self.max_exact, self.max_distance), dtype=torch.int64
-        )
+        edges = torch.tensor(bucket_edges(self.buckets_per_side, self.max_exact, self.max_distance), dtype=torch.int64)
         far = self.max_exact + torch.bucketize(distance, edges, right=True)
         return side + torch.where(distance < self.max_exact, distance, far)
 

@@ -198,7 +198,17 @@ def _sentences() -> None:
     left.button(_("⇅ swap"), on_click=_swap, width="stretch", help=_("Exchanges A and B."))
     with right.popover(_("examples"), width="stretch"):
         for i, (a, b, unit) in enumerate(PRESETS):
-            st.button(f"{a} / {b}", key=f"preset{i}", on_click=_set_sentences, args=(a, b, unit), width="stretch")
+            st.button(
+                f"{_short(a)} / {_short(b)}",
+                key=f"preset{i}",
+                on_click=_set_sentences,
+                args=(a, b, unit),
+                width="stretch",
+            )
+
+
+def _short(sentence: str, limit: int = 14) -> str:
+    return sentence if len(sentence) <= limit else sentence[: limit - 1] + "…"
 
 
 def _swap() -> None:

@@ -182,7 +182,10 @@ class Visit:
 
     def settle(self, *, picture: bool = True) -> "Visit":
         """Until the script has run, and the picture (or the sentence in its place) is there."""
-        self.until("picture => pv.idle() && (pv.alerts().length || (pv.numbers().length && (pv.canvas() || !picture)))", picture)
+        self.until(
+            "picture => pv.idle() && (pv.alerts().length || (pv.numbers().length && (pv.canvas() || !picture)))",
+            picture,
+        )
         return self
 
     def until(self, script: str, value: Any = None) -> Any:

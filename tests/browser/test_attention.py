@@ -29,7 +29,12 @@ SCAN = """() => {
 def traces(encoding: str = "sinusoidal", mask: str = "none"):
     made = [
         attention.attend(
-            text.tokenize(s, "character"), encodings.make(encoding), Dims(d_model=64, n_heads=4), seed=0, mask=mask, max_len=128
+            text.tokenize(s, "character"),
+            encodings.make(encoding),
+            Dims(d_model=64, n_heads=4),
+            seed=0,
+            mask=mask,
+            max_len=128,
         )
         for s in ("我爱你", "你爱我")
     ]

@@ -11,7 +11,10 @@ WORKS = None
 LINKS = [
     ("d_model=abc", "`d_model` must be a whole number, got abc"),
     ("d_model=64&d_model=128", "the link gives `d_model` more than once: 64, 128"),
-    ("encoding=%3Cscript%3Ealert(1)%3C/script%3E", "`encoding` must be one of none, sinusoidal, learned, rope, alibi, t5, shaw, got <script>alert(1)</script>"),
+    (
+        "encoding=%3Cscript%3Ealert(1)%3C/script%3E",
+        "`encoding` must be one of none, sinusoidal, learned, rope, alibi, t5, shaw, got <script>alert(1)</script>",
+    ),
     ("a=" + "x" * 10_000, "the sentence has 10,000 tokens; up to 512 are shown"),
     ("a=%00%00b", WORKS),
     ("a=%ED%A0%80%FF", WORKS),
@@ -23,7 +26,10 @@ STEPS = [
     ("base=inf", "`base` must be a finite number above 1 and up to 1e+12, got inf"),
     ("base=1", "`base` must be a finite number above 1 and up to 1e+12, got 1.0"),
     ("d_model=0", "`d_model` must be a whole number from 1 to 1024, got 0"),
-    ("d_model=65", "`n_heads` must divide d_model, got 4 heads for d_model 65; d_model 65 can be split into 1, 5, 13 heads"),
+    (
+        "d_model=65",
+        "`n_heads` must divide d_model, got 4 heads for d_model 65; d_model 65 can be split into 1, 5, 13 heads",
+    ),
     ("d_model=28&encoding=rope", "`d_head` must be even for RoPE, got 7 (d_model 28 / n_heads 4); try d_model 32"),
     ("max_len=2", "`max_len` must be at least the sentence's 3 tokens, got 2"),
     ("max_len=1e99", "`max_len` must be a whole number, got 1e99"),
@@ -92,7 +98,11 @@ def test_bad_values_one_after_another(visit, subtests) -> None:
 @pytest.mark.parametrize("page", ["heatmap", "similarity", "rotation", "attention"])
 def test_every_page_answers_with_one_sentence(visit, page) -> None:
     one = visit(f"/{page}?lang=en&d_model=30&heads=4")
-    assert_one_sentence(one, "d_model", "`n_heads` must divide d_model, got 4 heads for d_model 30; d_model 30 can be split into 1, 2, 3, 5, 6, 10, 15, 30 heads")
+    assert_one_sentence(
+        one,
+        "d_model",
+        "`n_heads` must divide d_model, got 4 heads for d_model 30; d_model 30 can be split into 1, 2, 3, 5, 6, 10, 15, 30 heads",
+    )
     correct(one, "d_model")
     one.until("() => pv.idle() && pv.canvas() && !pv.alerts().length")
 
@@ -114,9 +124,13 @@ def test_hostile_sentences_are_shown_as_text(visit) -> None:
         one.type("b", sentence[::-1])
         one.until_params(a=sentence, b=sentence[::-1])
         one.settle()
-        shown = one.ask("() => [...document.querySelectorAll('.pv-strip .pv-a bdi')].map((n) => n.textContent).join('')")
-        assert shown.replace(" ", "") .replace("␣", "") == sentence.replace(" ", ""), shown
-        assert one.ask("() => pv.all('script, img, b, h1, strong, em, code, a, iframe, .katex').length") == count, sentence
+        shown = one.ask(
+            "() => [...document.querySelectorAll('.pv-strip .pv-a bdi')].map((n) => n.textContent).join('')"
+        )
+        assert shown.replace(" ", "").replace("␣", "") == sentence.replace(" ", ""), shown
+        assert one.ask("() => pv.all('script, img, b, h1, strong, em, code, a, iframe, .katex').length") == count, (
+            sentence
+        )
     for page in ("attention", "rotation", "similarity", "heatmap"):
         one.follow(page)
         assert one.alerts() == []

@@ -129,9 +129,7 @@ def test_a_learned_table_ends_and_nothing_is_invented(visit) -> None:
     x, y = find(one, 140, 5)  # rows 128 .. 143 do not exist
     assert math.isnan(values(one)[0])
     one.point(3, 3)
-    area = one.ask(
-        "([x, y]) => Array.from({ length: 24 }, (_, i) => pv.pixel(x - 8 + i, y))", [x, y]
-    )
+    area = one.ask("([x, y]) => Array.from({ length: 24 }, (_, i) => pv.pixel(x - 8 + i, y))", [x, y])
     assert len({tuple(c) for c in area}) > 1, "not hatched"
     assert all(max(c) - min(c) < 24 for c in area), f"a colour of the scale where nothing is: {area}"
     assert "beyond the table’s last row" in one.drawn_texts()
@@ -161,7 +159,9 @@ def test_bias_thumbnails_and_rope_views(visit) -> None:
     theta = encodings.make("rope").inv_freq(8)
     for index, view in enumerate((np.cos, np.sin, lambda a: math.remainder(a, 2 * math.pi))):
         one.segment("w_view", index)
-        one.until("([i]) => document.querySelectorAll('.st-key-w_view [role=radio]')[i].ariaChecked === 'true'", [index])
+        one.until(
+            "([i]) => document.querySelectorAll('.st-key-w_view [role=radio]')[i].ariaChecked === 'true'", [index]
+        )
         one.until_params(view=(None, "sin", "angle")[index] if index else one.params().get("view"))
         one.settle()
         row, col = (int(v) for v in one.data("row", "col"))

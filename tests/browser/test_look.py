@@ -50,7 +50,9 @@ def test_dark_mode(visit, subtests) -> None:
             light = one.picture()
             one.page.emulate_media(color_scheme="dark")
             one.until("light => pv.idle() && pv.canvas() && pv.picture() !== light", light)
-            background = one.ask("() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+            background = one.ask(
+                "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+            )
             assert luminance(background) < 0.02
             # an empty corner of the picture lets the dark page through; saved as PNG it is dark too
             text = one.ask("() => getComputedStyle(document.querySelector('.pv-title')).color")

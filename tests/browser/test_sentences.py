@@ -15,7 +15,8 @@ def strip(one) -> dict[str, str]:
 
 def until_strip(one, side: str, text: str) -> None:
     one.until(
-        "([side, text]) => pv.idle() && document.querySelector(`.pv-strip .pv-${side}`).textContent === text", [side, text]
+        "([side, text]) => pv.idle() && document.querySelector(`.pv-strip .pv-${side}`).textContent === text",
+        [side, text],
     )
 
 

@@ -41,9 +41,9 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     meta = json.loads(data[4 : 4 + length])
     start = -(-(4 + length) // 8) * 8
     arrays = {
-        entry["name"]: np.frombuffer(
-            data, "<f8", int(np.prod(entry["shape"])), start + entry["offset"]
-        ).reshape(entry["shape"])
+        entry["name"]: np.frombuffer(data, "<f8", int(np.prod(entry["shape"])), start + entry["offset"]).reshape(
+            entry["shape"]
+        )
         for entry in meta["arrays"]
     }
     return meta, arrays
@@ -61,9 +61,7 @@ def test_round_trip() -> None:
 
 
 def test_narrower_and_integer_arrays_become_float64() -> None:
-    _, arrays = unpack(
-        clocks.bundle(**arguments(q=np.ones((6, 10), np.float32), k=np.ones((6, 10), int)))
-    )
+    _, arrays = unpack(clocks.bundle(**arguments(q=np.ones((6, 10), np.float32), k=np.ones((6, 10), int))))
     assert arrays["q"].sum() == arrays["k"].sum() == 60
 
 
@@ -116,9 +114,7 @@ def test_closed_form_of_the_picture(pairing: str) -> None:
     """The formula in rotor.js against turning both vectors, with the sign of its sine term."""
     rng = np.random.default_rng(1)
     omega, q, k = 10_000.0 ** -(np.arange(8) / 8), rng.normal(size=16), rng.normal(size=16)
-    first, second = (
-        (slice(0, 8), slice(8, 16)) if pairing == "half" else (slice(0, 16, 2), slice(1, 16, 2))
-    )
+    first, second = (slice(0, 8), slice(8, 16)) if pairing == "half" else (slice(0, 16, 2), slice(1, 16, 2))
     qa, qb, ka, kb = q[first], q[second], k[first], k[second]
     for m, n in ((0, 0), (9, 5), (3, 70), (5000, 4000)):
         turned_q = (qa + 1j * qb) * np.exp(1j * m * omega)

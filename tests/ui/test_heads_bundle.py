@@ -39,7 +39,14 @@ def _weights(heads: int, length: int, causal: bool = False, seed: int = 0) -> np
 
 def _single(heads: int, length: int, **options) -> dict:
     tokens = [f"t{i}" for i in range(length)]
-    return {"tokens_a": tokens, "weights_a": _weights(heads, length), "labels": {}, "alt": "heads", "file": "heads", **options}
+    return {
+        "tokens_a": tokens,
+        "weights_a": _weights(heads, length),
+        "labels": {},
+        "alt": "heads",
+        "file": "heads",
+        **options,
+    }
 
 
 def _pair(**options) -> dict:
@@ -122,7 +129,9 @@ def test_rounded_differences_keep_zero_and_the_ends_exact():
     zero[0, 0, :3] = [1, -1, 0.25]
     weights = _weights(1, 512)
     tokens = [""] * 512
-    options = _single(1, 512, weights_a=weights, tokens_b=tokens, weights_b=weights, diff_tokens=tokens, difference=zero)
+    options = _single(
+        1, 512, weights_a=weights, tokens_b=tokens, weights_b=weights, diff_tokens=tokens, difference=zero
+    )
     _, arrays = _unpack(bundle(**options))
     back = (arrays["d.weights"][0].astype(float) - 127) / 127
     assert (back[0, 0], back[0, 1], back[1, 1]) == (1, -1, 0)

@@ -44,9 +44,7 @@ def test_a_large_sinusoid_is_small():
 
 def test_sinusoid_round_trip():
     source = _sinusoid(300, 64, start=7)
-    panel = _panel(
-        source, title="base 10000", ruler=[(0, "λ 6"), (np.int64(8), "λ 20")], row_start=7
-    )
+    panel = _panel(source, title="base 10000", ruler=[(0, "λ 6"), (np.int64(8), "λ 20")], row_start=7)
     meta, arrays = _unpack(_bundle(panel, selected=(np.int64(3), 5)))
     got = meta["panels"][0]
     assert got["source"] == {"kind": "sinusoid", "start": 7, "wrap": False, "rows": 300, "cols": 64}
@@ -60,9 +58,7 @@ def test_sinusoid_round_trip():
 def test_every_kind_of_source_round_trips():
     dense = np.arange(12, dtype=np.float32).reshape(3, 4)
     profile = np.array([-2.0, -1.0, 0.0, -np.inf, -np.inf])
-    meta, arrays = _unpack(
-        _bundle(_panel(Dense(values=dense)), _panel(Toeplitz(profile=profile, rows=3, cols=3)))
-    )
+    meta, arrays = _unpack(_bundle(_panel(Dense(values=dense)), _panel(Toeplitz(profile=profile, rows=3, cols=3))))
     assert [panel["source"]["kind"] for panel in meta["panels"]] == ["dense", "toeplitz"]
     assert [panel["masked"] for panel in meta["panels"]] == [False, True]
     np.testing.assert_array_equal(arrays["p0.values"], dense)
@@ -98,8 +94,7 @@ def test_rows_beyond_the_table_are_declared_not_invented():
 
 def test_thumbnails():
     heads = [
-        Thumbnail(label=f"head {h}", source=Toeplitz(profile=np.full(5, -h / 2), rows=3, cols=3))
-        for h in range(3)
+        Thumbnail(label=f"head {h}", source=Toeplitz(profile=np.full(5, -h / 2), rows=3, cols=3)) for h in range(3)
     ]
     meta, arrays = _unpack(_bundle(_panel(heads[1].source), thumbnails=heads, head=1))
     assert [thumbnail["label"] for thumbnail in meta["thumbnails"]] == [
@@ -182,9 +177,7 @@ def test_block_means_are_numpy_means(shape):
 
 def test_block_means_leave_masked_cells_out():
     table = np.array([[1.0, -np.inf, np.nan, np.nan], [3.0, np.nan, np.inf, np.nan]])
-    np.testing.assert_array_equal(
-        matrix.block_means(table, (2, 2)), np.array([[2.0, np.nan]], np.float32)
-    )
+    np.testing.assert_array_equal(matrix.block_means(table, (2, 2)), np.array([[2.0, np.nan]], np.float32))
 
 
 def test_overview_of_a_large_table():

@@ -30,7 +30,12 @@ def _unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
 
 def _panel(rows_a: int, rows_b: int, d: int, delta: list, seed: int = 0) -> dict:
     rng = np.random.default_rng(seed)
-    return {"title": f"panel {seed}", "a": rng.normal(size=(rows_a, d)), "b": rng.normal(size=(rows_b, d)), "delta": delta}
+    return {
+        "title": f"panel {seed}",
+        "a": rng.normal(size=(rows_a, d)),
+        "b": rng.normal(size=(rows_b, d)),
+        "delta": delta,
+    }
 
 
 def _options(rows_a: int = 3, rows_b: int = 3, d: int = 8, **options) -> dict:
@@ -42,7 +47,10 @@ def _options(rows_a: int = 3, rows_b: int = 3, d: int = 8, **options) -> dict:
         "panels": [_panel(rows_a, rows_b, d, delta, seed) for seed in (0, 1)],
         "matches": matches,
         "vmax": 2.0,
-        "bars": [{"label": "RoPE", "value": 0.4, "selected": True, "name": "rope"}, {"label": "none", "value": 1e-7, "selected": False}],
+        "bars": [
+            {"label": "RoPE", "value": 0.4, "selected": True, "name": "rope"},
+            {"label": "none", "value": 1e-7, "selected": False},
+        ],
         "labels": {},
         "alt": "two sentences",
         "file": "order",

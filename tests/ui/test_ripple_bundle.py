@@ -129,10 +129,7 @@ def test_colours_are_stable_readable_and_unlike_the_fixed_ones():
         assert contrast(light, (255, 255, 255)) >= 4.5
         assert contrast(dark, (18, 21, 28)) >= 4.5
         assert min(np.abs(np.subtract(light, other)).sum() for other in fixed) > 60
-    assert (
-        _curve(np.ones(4), colour=1).colours()
-        == _curve(np.ones(4), colour=1 + len(CURVE_COLOURS)).colours()
-    )
+    assert _curve(np.ones(4), colour=1).colours() == _curve(np.ones(4), colour=1 + len(CURVE_COLOURS)).colours()
     # 28 encodings differ in hue or in dashes (four of them)
     looks = [(i % len(CURVE_COLOURS), (i + 3) % 4) for i in range(28)]
     assert len(set(looks)) == 28
@@ -140,9 +137,7 @@ def test_colours_are_stable_readable_and_unlike_the_fixed_ones():
 
 
 def test_labels_are_the_ones_the_script_uses():
-    code = "".join(
-        (_CANVAS / name).read_text("utf-8") for name in ("ripple.js", "parts/ripple_picture.js")
-    )
+    code = "".join((_CANVAS / name).read_text("utf-8") for name in ("ripple.js", "parts/ripple_picture.js"))
     used = set(re.findall(r"this\.label\.(\w+)", code)) | {
         "value",
         "value_bias",

@@ -27,9 +27,7 @@ def pack(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     entries, bodies, offset = [], [], 0
     for name, array in arrays.items():
         body = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-        entries.append(
-            {"name": name, "dtype": _CODES[array.dtype.name], "shape": list(array.shape), "offset": offset}
-        )
+        entries.append({"name": name, "dtype": _CODES[array.dtype.name], "shape": list(array.shape), "offset": offset})
         bodies.append(body + b"\0" * (-len(body) % 8))
         offset += len(bodies[-1])
     # ensure_ascii keeps lone surrogates from typed text encodable; NaN is not JSON, so it is refused here.

@@ -132,37 +132,25 @@ def bundle(
 
 def _check_arrays(omega: np.ndarray, q: np.ndarray, k: np.ndarray, scale: float) -> None:
     if omega.ndim != 1 or not len(omega):
-        raise ValueError(
-            f"omega must have the shape (n_pairs,) with n_pairs at least 1, got {omega.shape}"
-        )
+        raise ValueError(f"omega must have the shape (n_pairs,) with n_pairs at least 1, got {omega.shape}")
     if q.ndim != 2 or q.shape != k.shape:
-        raise ValueError(
-            f"q and k must both have the shape (n_tokens, d_head), got {q.shape} and {k.shape}"
-        )
+        raise ValueError(f"q and k must both have the shape (n_tokens, d_head), got {q.shape} and {k.shape}")
     if 2 * len(omega) > q.shape[1]:
-        raise ValueError(
-            f"{len(omega)} pairs turn {2 * len(omega)} dimensions, but d_head is {q.shape[1]}"
-        )
+        raise ValueError(f"{len(omega)} pairs turn {2 * len(omega)} dimensions, but d_head is {q.shape[1]}")
     if not all(np.isfinite(array).all() for array in (omega, q, k)) or not np.isfinite(scale):
         raise ValueError("omega, q, k and scale must be finite")
 
 
-def _check_tokens(
-    tokens: Sequence[Mapping[str, Any]], q: np.ndarray, k: np.ndarray, max_position: int
-) -> None:
+def _check_tokens(tokens: Sequence[Mapping[str, Any]], q: np.ndarray, k: np.ndarray, max_position: int) -> None:
     if not len(tokens) or len(tokens) != len(q):
-        raise ValueError(
-            f"tokens must name each row of q and k: {len(tokens)} tokens, {len(q)} rows"
-        )
+        raise ValueError(f"tokens must name each row of q and k: {len(tokens)} tokens, {len(q)} rows")
     if max_position < 1:
         raise ValueError(f"max_position must be at least 1, got {max_position}")
     for token in tokens:
         if token["sentence"] not in ("A", "B"):
             raise ValueError(f"a token's sentence must be A or B, got {token['sentence']!r}")
         if not 0 <= token["position"] <= max_position:
-            raise ValueError(
-                f"a token's position must be from 0 to {max_position}, got {token['position']}"
-            )
+            raise ValueError(f"a token's position must be from 0 to {max_position}, got {token['position']}")
 
 
 _mount = st.components.v2.component(
@@ -174,9 +162,7 @@ _mount = st.components.v2.component(
 )
 
 
-def show(
-    data: bytes, *, key: str, on_change: Callable[[], None] = lambda: None
-) -> dict[str, int] | None:
+def show(data: bytes, *, key: str, on_change: Callable[[], None] = lambda: None) -> dict[str, int] | None:
     """Mount the picture; returns ``{"m", "n", "i", "j", "pair"}``, None before the first change."""
     result = _mount(data=data, key=key, on_state_change=on_change)
     state = result.state

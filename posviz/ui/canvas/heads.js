@@ -117,7 +117,7 @@ class HeadsView extends HeadsPanel {
     const { data, label } = this
     const lines = [this.cellTitle(cell)]
     if (!data.allowed(cell.s, cell.i, cell.j)) return [...lines, label.masked]
-    if (block.part) return [...lines, `${label[`part_${block.part}`]}: ${formatSigned(data.part(cell.s, block.part, cell.h, cell.i, cell.j), 3)}`]
+    if (block.part) return [...lines, fill(label.tip_value, { name: label[`part_${block.part}`], value: formatSigned(data.part(cell.s, block.part, cell.h, cell.i, cell.j), 3) })]
     const value = this.precise(data.weight(cell.s, cell.h, cell.i, cell.j), data.error(cell.s), cell.s === 'd')
     return [...lines, [fill(label.tip_value, { name: cell.s === 'd' ? label.difference : label.weight, value }), css(this.nameColour(cell.s))]]
   }

@@ -151,9 +151,7 @@ def _parts(
     return entries
 
 
-def _pairs(
-    pairs: Sequence[tuple[int, int]] | None, count: int, count_a: int, count_b: int
-) -> list[list[int]] | None:
+def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int, count_a: int, count_b: int) -> list[list[int]] | None:
     if pairs is None:
         return None
     found = [[int(i), int(j)] for i, j in pairs]
@@ -175,9 +173,7 @@ def _selected(selected: Cell | None, sizes: Mapping[str, int], heads: int) -> di
     return {"sentence": sentence, "head": int(head), "row": int(row), "col": int(col)}
 
 
-def _bias(
-    bias: tuple[np.ndarray, np.ndarray] | None, heads: int, arrays: dict[str, np.ndarray]
-) -> None:
+def _bias(bias: tuple[np.ndarray, np.ndarray] | None, heads: int, arrays: dict[str, np.ndarray]) -> None:
     if bias is None:
         return
     distances, values = (np.asarray(x) for x in bias)
@@ -268,7 +264,9 @@ def bundle(
         "parts": parts,
         "pairs": _pairs(pairs, sizes.get("d", 0), sizes["a"], sizes.get("b", 0)),
         "scale": scale,
-        "head_labels": list(head_labels) if head_labels else [texts["head"].replace("{head}", str(h)) for h in range(heads)],
+        "head_labels": list(head_labels)
+        if head_labels
+        else [texts["head"].replace("{head}", str(h)) for h in range(heads)],
         "columns": columns,
         "captions": {"d": texts["caption_d"], **(captions or {})},
         "selected": _selected(selected, sizes, heads),

@@ -308,7 +308,7 @@ class MatrixView extends MatrixPicture {
     const lines = [fill(this.label.cell, { row: this.rowName(row, panel), col: this.colName(col, panel) })]
     this.panels.forEach((p, k) => {
       const text = this.valueText(p, row, cols[k])
-      lines.push(this.panels.length > 1 ? `${p.title}: ${text}` : fill(this.label.value, { value: text }))
+      lines.push(this.panels.length > 1 ? `${p.title} · ${text}` : fill(this.label.value, { value: text }))
     })
     if (panel.info) lines.push(fill(this.label.column_info, { value: formatNumber(panel.info[col], 4) }))
     return lines

@@ -44,17 +44,12 @@ LABELS: dict[str, str] = {
 }
 
 
-def _array(
-    name: str, value: np.ndarray, shape: tuple[int | None, ...], dtypes: tuple[str, ...]
-) -> None:
-    fits = value.ndim == len(shape) and all(
-        want in (None, got) for want, got in zip(shape, value.shape, strict=True)
-    )
+def _array(name: str, value: np.ndarray, shape: tuple[int | None, ...], dtypes: tuple[str, ...]) -> None:
+    fits = value.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, value.shape, strict=True))
     if not fits or value.dtype.name not in dtypes or 0 in value.shape:
         want = " x ".join("n" if n is None else str(n) for n in shape)
         raise ValueError(
-            f"{name} must be a non-empty {want} array of {' or '.join(dtypes)}, "
-            f"got {value.dtype.name} {value.shape}"
+            f"{name} must be a non-empty {want} array of {' or '.join(dtypes)}, got {value.dtype.name} {value.shape}"
         )
 
 
@@ -218,14 +213,10 @@ class Panel:
         if self.scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {self.scale!r}")
         if not (math.isfinite(self.vmin) and math.isfinite(self.vmax) and self.vmin < self.vmax):
-            raise ValueError(
-                f"vmin and vmax must be finite and vmin < vmax, got {self.vmin} and {self.vmax}"
-            )
+            raise ValueError(f"vmin and vmax must be finite and vmin < vmax, got {self.vmin} and {self.vmax}")
         rows, cols = self.source.shape
         if self.valid_rows is not None and not 0 <= self.valid_rows <= rows:
-            raise ValueError(
-                f"valid_rows must be between 0 and the source's {rows} rows, got {self.valid_rows}"
-            )
+            raise ValueError(f"valid_rows must be between 0 and the source's {rows} rows, got {self.valid_rows}")
         if self.rows is not None and self.rows < 1:
             raise ValueError(f"rows must be at least 1, got {self.rows}")
         if self.col_info is not None:
@@ -247,9 +238,7 @@ class Panel:
             "title": self.title,
             "rows": rows,
             "row_start": int(self.row_start),
-            "valid_rows": min(
-                rows, self.source.shape[0] if self.valid_rows is None else self.valid_rows
-            ),
+            "valid_rows": min(rows, self.source.shape[0] if self.valid_rows is None else self.valid_rows),
             "masked": _has_masked(self.source),
             "x_label": self.x_label,
             "y_label": self.y_label,
@@ -271,9 +260,7 @@ class Thumbnail:
 def _packed_source(source: Source, prefix: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     spec, arrays = source.packed()
     rows, cols = source.shape
-    return {**spec, "rows": rows, "cols": cols}, {
-        f"{prefix}.{name}": array for name, array in arrays.items()
-    }
+    return {**spec, "rows": rows, "cols": cols}, {f"{prefix}.{name}": array for name, array in arrays.items()}
 
 
 def _has_masked(source: Source) -> bool:
@@ -302,17 +289,13 @@ def bundle(
     if not 1 <= len(panels) <= 2:
         raise ValueError(f"panels must be one or two, got {len(panels)}")
     if len({panel.scale for panel in panels}) > 1:
-        raise ValueError(
-            f"two panels must share one scale, got {' and '.join(panel.scale for panel in panels)}"
-        )
+        raise ValueError(f"two panels must share one scale, got {' and '.join(panel.scale for panel in panels)}")
     low, high = min(panel.vmin for panel in panels), max(panel.vmax for panel in panels)
     if panels[0].scale in ("signed", "difference"):
         high = max(abs(low), abs(high))
         low = -high
     if not 0 <= head < max(1, len(thumbnails or ())):
-        raise ValueError(
-            f"head must be below {len(thumbnails or ())}, the number of thumbnails, got {head}"
-        )
+        raise ValueError(f"head must be below {len(thumbnails or ())}, the number of thumbnails, got {head}")
     arrays: dict[str, np.ndarray] = {}
     packed_panels, packed_thumbnails = [], []
     for i, panel in enumerate(panels):
@@ -345,9 +328,7 @@ def block_means(table: np.ndarray, block: tuple[int, int]) -> np.ndarray:
     edges = [np.arange(0, size, step) for size, step in zip(table.shape, block, strict=True)]
 
     def total(cells: np.ndarray) -> np.ndarray:
-        return np.add.reduceat(
-            np.add.reduceat(cells, edges[0], axis=0, dtype=np.float64), edges[1], axis=1
-        )
+        return np.add.reduceat(np.add.reduceat(cells, edges[0], axis=0, dtype=np.float64), edges[1], axis=1)
 
     count = total(finite)
     sums = total(table if finite.all() else np.where(finite, table, 0))
@@ -362,9 +343,7 @@ def window_of(value: object, shape: tuple[int, int]) -> tuple[int, int, int, int
     """
     if not isinstance(value, list | tuple) or len(value) != 4:
         return None
-    if not all(
-        isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in value
-    ):
+    if not all(isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in value):
         return None
     r0, r1, c0, c1 = (int(n) for n in value)
     r0, r1 = max(0, r0), min(shape[0], r1)
@@ -391,11 +370,7 @@ def overview(
     rows, cols = table.shape
     block = overview_block((rows, cols), budget)
     where = window_of(window, (rows, cols))
-    cells = (
-        None
-        if where is None
-        else table[where[0] : where[1], where[2] : where[3]].astype(np.float32)
-    )
+    cells = None if where is None else table[where[0] : where[1], where[2] : where[3]].astype(np.float32)
     if cross is not None:
         cross = (min(max(0, int(cross[0])), rows - 1), min(max(0, int(cross[1])), cols - 1))
     return Overview(
@@ -411,9 +386,7 @@ def overview(
     )
 
 
-def overview_block(
-    shape: tuple[int, int], budget: tuple[int, int] = (1024, 512)
-) -> tuple[int, int]:
+def overview_block(shape: tuple[int, int], budget: tuple[int, int] = (1024, 512)) -> tuple[int, int]:
     """The block that brings ``shape`` within ``budget`` rows and columns of means."""
     return max(1, math.ceil(shape[0] / budget[0])), max(1, math.ceil(shape[1] / budget[1]))
 

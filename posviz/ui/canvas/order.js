@@ -110,7 +110,8 @@ class OrderView extends OrderPicture {
     }
     if (spot.kind === 'tie') {
       const [i, j] = meta.matches[spot.match]
-      const lines = meta.panels.map((panel, p) => `${panel.title}: ${fill(label.tip_delta, { value: formatNumber(this.delta(p, spot.match), 4) })}`)
+      const lines = meta.panels.map((panel, p) =>
+        fill(label.tip_bar, { label: panel.title, value: formatNumber(this.delta(p, spot.match), 4) }))
       return [fill(label.tip_tie, { token: isolate(this.rows.a[i]), i, j }), ...lines]
     }
     return this.cellLines(spot, label, theme)

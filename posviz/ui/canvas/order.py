@@ -43,7 +43,6 @@ LABELS: dict[str, str] = {
     "tip_value_b": N_("B: {value}"),
     "tip_difference": N_("A − B: {value}"),
     "tip_tie": N_("{token}: A position {i}, B position {j}"),
-    "tip_delta": N_("largest difference: {value}"),
     "tip_bar": N_("{label}: {value}"),
     "tip_choose": N_("click to choose this encoding"),
 }

@@ -96,10 +96,7 @@ class Curve:
                 f" got {spread.shape} and {mean.shape}"
             )
         if self.two_sided and len(mean) % 2 == 0:
-            raise ValueError(
-                f"a two-sided curve has 2K-1 distances, an odd number,"
-                f" got {len(mean)} for {self.label!r}"
-            )
+            raise ValueError(f"a two-sided curve has 2K-1 distances, an odd number, got {len(mean)} for {self.label!r}")
         if self.axis not in ("left", "right"):
             raise ValueError(f"axis must be 'left' or 'right', got {self.axis!r}")
         first, last = (-(len(mean) // 2), len(mean) // 2) if self.two_sided else (0, len(mean) - 1)
@@ -117,10 +114,7 @@ class Curve:
 def _matrix(matrix: npt.NDArray[np.floating[Any]], length: int) -> np.ndarray:
     """Dense (L, L) as float32, or a profile (2L-1,) as float64; one check for both."""
     if matrix.shape not in ((length, length), (2 * length - 1,)):
-        raise ValueError(
-            f"matrix must be (L, L) or a profile (2L-1,) with L = {length},"
-            f" got shape {matrix.shape}"
-        )
+        raise ValueError(f"matrix must be (L, L) or a profile (2L-1,) with L = {length}, got shape {matrix.shape}")
     return np.asarray(matrix, np.float32 if matrix.ndim == 2 else np.float64)
 
 
@@ -147,8 +141,7 @@ def bundle(
     """
     if not curves or not 0 <= selected_curve < len(curves):
         raise ValueError(
-            f"selected_curve must be one of the {len(curves)} curves, counted from 0,"
-            f" got {selected_curve}"
+            f"selected_curve must be one of the {len(curves)} curves, counted from 0, got {selected_curve}"
         )
     if not 0 <= position < length:
         raise ValueError(f"position must be from 0 to {length - 1}, got {position}")
@@ -186,9 +179,7 @@ def bundle(
     return pack(meta, arrays)
 
 
-_COMPONENT = st.components.v2.component(
-    "posviz_ripple", html="<div></div>", css=style("ripple"), js=script("ripple")
-)
+_COMPONENT = st.components.v2.component("posviz_ripple", html="<div></div>", css=style("ripple"), js=script("ripple"))
 
 
 def show(
@@ -204,8 +195,6 @@ def show(
     caller who wants it to scroll. ripple.css reserves the room before the script has drawn.
     ``on_position`` runs before the rerun and finds it in ``st.session_state[key]``.
     """
-    result = _COMPONENT(
-        key=key, data=data, height=height, on_position_change=on_position or (lambda: None)
-    )
+    result = _COMPONENT(key=key, data=data, height=height, on_position_change=on_position or (lambda: None))
     value = result.position
     return None if value is None else int(value)

@@ -161,8 +161,8 @@ def formula(scene: Scene) -> None:
         rf" (n-m)\,\theta_{{{scene.pair}}} = ({scene.n} - {scene.m}) \cdot {theta:.6g} = {delta:.6f}"
     )
     st.latex(
-        rf"(q_{{{first}}}k_{{{first}}} + q_{{{second}}}k_{{{second}}})\cos((n-m)\theta) + (q_{{{second}}}k_{{{first}}} - q_{{{first}}}k_{{{second}}})\sin((n-m)\theta)"
-        rf" = {qa * ka + qb * kb:.5f}\cdot {np.cos(delta):.5f} + ({qb * ka - qa * kb:.5f})\cdot ({np.sin(delta):.5f}) = \mathbf{{{part:.6f}}}"
+        rf"\begin{{aligned}} &(q_{{{first}}}k_{{{first}}} + q_{{{second}}}k_{{{second}}})\cos((n-m)\theta) + (q_{{{second}}}k_{{{first}}} - q_{{{first}}}k_{{{second}}})\sin((n-m)\theta)\\"
+        rf" &= {qa * ka + qb * kb:.5f}\cdot {np.cos(delta):.5f} + ({qb * ka - qa * kb:.5f})\cdot ({np.sin(delta):.5f}) = \mathbf{{{part:.6f}}} \end{{aligned}}"
     )
 
 
