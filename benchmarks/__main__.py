@@ -21,7 +21,7 @@ SECTIONS = {
     "start": start.measure,
 }
 RESULTS = Path(__file__).with_name("results")
-PACKAGES = ("streamlit", "plotly", "torch", "numpy", "bertviz", "playwright")
+PACKAGES = ("streamlit", "plotly", "torch", "numpy", "bertviz")
 
 
 def main(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import browser
+from benchmarks.browser import LIMIT, chromium
 from benchmarks.table import Row, attempt, middle
 
 LAYERS = HEADS = 12
@@ -104,22 +104,22 @@ def _length(length: int, repeat: int) -> Iterator[Row]:
 
 def _painted(what: str, ours: str, theirs: str, repeat: int) -> Row:
     """From opening the file to the picture. BertViz fetches require.js, d3 and jQuery from the network."""
-    sides = {"posviz": (ours, "canvas", browser.LIMIT), "bertviz": (theirs, "svg", PATIENCE)}
+    sides = {"posviz": (ours, "canvas", LIMIT), "bertviz": (theirs, "svg", PATIENCE)}
     samples: dict[str, list[float | None]] = {side: [] for side in sides}
     instead = f"nothing in {PATIENCE // 1000} s BertViz model_view"
-    with tempfile.TemporaryDirectory() as folder, browser.chromium() as chromium:
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         for side, (text, _, _) in sides.items():
             Path(folder, f"{side}.html").write_text(text, "utf-8")
         for turn in range(repeat):
             for side, (_, kind, limit) in sides.items():
                 if turn and samples[side][-1] is None:
                     continue  # nor will it the next time
-                tab = browser.tab(chromium, 1920, 1080)
-                tab.goto(Path(folder, f"{side}.html").as_uri(), wait_until="commit")
-                samples[side].append(tab.evaluate("args => probe.first(...args)", [kind, limit]))
-                if side == "bertviz" and (missing := tab.evaluate("() => probe.failed")):
+                tab = browser.tab(1920, 1080)
+                tab.open(Path(folder, f"{side}.html").as_uri())
+                samples[side].append(tab.run("probe.first", kind, limit))
+                if side == "bertviz" and (missing := tab.run("() => probe.failed")):
                     instead = f"BertViz model_view does not paint: no {missing[0].split('/')[2]} offline"
-                tab.context.close()
+                tab.close()
     if None in samples["posviz"]:
         raise RuntimeError("the picture did not appear")
     return Row(

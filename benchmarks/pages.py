@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from playwright.sync_api import Browser, Page
-
-from benchmarks import browser, servers
+from benchmarks import servers
+from benchmarks.browser import Browser, Tab, chromium
 from benchmarks.table import Row, attempt, middle
 
 WARM = 2  # presses before the measured ones
@@ -23,14 +22,14 @@ def address(server: servers.Server, name: str, number: int = 0) -> str:
 
 def measure(repeat: int) -> Iterator[Row]:
     repeat = min(repeat, STEPS - WARM - 1)
-    with servers.serve(servers.APP) as app, servers.serve(servers.EMPTY) as empty, browser.chromium() as chromium:
+    with servers.serve(servers.APP) as app, servers.serve(servers.EMPTY) as empty, chromium() as browser:
         presses: dict[str, list[dict]] = {}
         failures: dict[str, str] = {}
-        tabs = _open(chromium, app, empty, failures)
+        tabs = _open(browser, app, empty, failures)
         for turn in range(WARM + repeat):
-            for name, (page, kind, slider) in list(tabs.items()):
+            for name, (tab, kind, slider) in list(tabs.items()):
                 try:
-                    found = browser.press(page, kind, slider)
+                    found = tab.press(kind, slider)
                 except Exception as error:
                     failures[name] = str(error)
                     del tabs[name]
@@ -40,15 +39,15 @@ def measure(repeat: int) -> Iterator[Row]:
     yield from _rows(presses, failures)
 
 
-def _open(chromium: Browser, app: servers.Server, empty: servers.Server, failures: dict[str, str]) -> dict:
+def _open(browser: Browser, app: servers.Server, empty: servers.Server, failures: dict[str, str]) -> dict:
     sides = {"empty": (empty.url, "image", "value")}
     sides |= {name: (address(app, name, i), "canvas", SLIDER) for i, name in enumerate(PAGES)}
-    tabs: dict[str, tuple[Page, str, str]] = {}
+    tabs: dict[str, tuple[Tab, str, str]] = {}
     for name, (url, kind, slider) in sides.items():
         try:
-            page = browser.tab(chromium)
-            browser.visit(page, url, kind)
-            tabs[name] = (page, kind, slider)
+            tab = browser.tab()
+            tab.visit(url, kind)
+            tabs[name] = (tab, kind, slider)
         except Exception as error:
             failures[name] = str(error)
     return tabs

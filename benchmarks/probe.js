@@ -81,7 +81,9 @@ window.probe = (() => {
     failed,
     // From the navigation to the first picture.
     first: (name, limit) => changed(KINDS[name], { tick: '', look: null }, limit),
-    arm(name, selector, limit) {
+    async arm(name, selector, limit) {
+      await frame()
+      await frame()
       const kind = KINDS[name]
       const picture = find(kind)
       document.querySelector(selector).focus()
@@ -90,6 +92,16 @@ window.probe = (() => {
       performance.setResourceTimingBufferSize(100_000)
       press.done = changed(kind, before, limit)
       addEventListener('keydown', () => { press.start = performance.now() }, { capture: true, once: true })
+    },
+    settled,
+    // Another page of the app is there and done.
+    async arrived(path, limit) {
+      const end = performance.now() + limit
+      while (location.pathname !== path) {
+        if (performance.now() > end) throw new Error(`the page stayed at ${location.pathname}`)
+        await frame()
+      }
+      await settled(limit)
     },
     async result(limit) {
       const painted = await press.done

@@ -5,9 +5,8 @@ import sys
 import time
 from collections.abc import Iterator
 
-from playwright.sync_api import Browser, Page
-
-from benchmarks import browser, pages, servers
+from benchmarks import pages, servers
+from benchmarks.browser import LIMIT, Browser, Tab, chromium
 from benchmarks.table import Row, attempt, middle
 
 MODULES = {"posviz": ("torch", "import torch"), "posviz.ui.shell": ("streamlit", "import streamlit")}
@@ -64,21 +63,21 @@ def _first_pages(repeat: int) -> Iterator[Row]:
 
 
 def _cold_visit(url: str, kind: str) -> float:
-    with browser.chromium() as chromium:
-        return browser.visit(browser.tab(chromium), url, kind)
+    with chromium() as browser:
+        return browser.tab().visit(url, kind)
 
 
 def _memory() -> Iterator[Row]:
     held = {}
     for side, script in (("posviz", servers.APP), ("empty", servers.EMPTY)):
-        with servers.serve(script) as server, browser.chromium() as chromium:
-            page = browser.tab(chromium)
+        with servers.serve(script) as server, chromium() as browser:
+            tab = browser.tab()
             if side == "posviz":
-                browser.visit(page, server.url, "canvas")
-                _walk(page)
+                tab.visit(server.url, "canvas")
+                _walk(tab)
             else:
-                browser.visit(page, server.url, "image")
-            held[side] = {"server": server.resident, **_tab(chromium, page)}
+                tab.visit(server.url, "image")
+            held[side] = {"server": server.resident, **_tab(browser, tab)}
     for what, key in (
         ("resident memory of the server, all pages visited", "server"),
         ("resident memory of the browser tab, all pages visited", "tab"),
@@ -87,23 +86,21 @@ def _memory() -> Iterator[Row]:
         yield Row(what, "B", held["posviz"][key], held["empty"][key], "empty page")
 
 
-def _walk(page: Page) -> None:
+def _walk(tab: Tab) -> None:
     """Through all pages by their links and back, in one session."""
     for number in (*range(1, len(pages.PAGES)), 0):
-        page.locator(".st-key-nav a").nth(number).click(timeout=30_000)
         name = pages.PAGES[number] if number else ""
-        page.wait_for_url(f"**/{name}*", timeout=30_000)
-        page.wait_for_timeout(500)
-        browser.settle(page)
-        if page.evaluate("limit => probe.first('canvas', limit)", browser.LIMIT) is None:
+        tab.run("number => document.querySelectorAll('.st-key-nav a')[number].click()", number)
+        tab.run("probe.arrived", f"/{name}", 30_000)
+        if tab.run("probe.first", "canvas", LIMIT) is None:
             raise RuntimeError(f"{name or 'home'}: no picture")
+        tab.run("probe.settled", LIMIT)
 
 
-def _tab(chromium: Browser, page: Page) -> dict[str, float]:
+def _tab(browser: Browser, tab: Tab) -> dict[str, float]:
     """The largest renderer process is the tab's; the heap after a collection."""
-    session = page.context.new_cdp_session(page)
-    session.send("HeapProfiler.collectGarbage")
-    heap = session.send("Runtime.getHeapUsage")["usedSize"]
-    processes = chromium.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    tab.send("HeapProfiler.collectGarbage")
+    heap = tab.send("Runtime.getHeapUsage")["usedSize"]
+    processes = browser.send("SystemInfo.getProcessInfo")["processInfo"]
     renderers = [int(process["id"]) for process in processes if process["type"] == "renderer"]
     return {"heap": heap, "tab": max(servers.resident(pid) for pid in renderers)}

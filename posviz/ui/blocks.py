@@ -94,6 +94,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, rema
 
 def compact(x: float, digits: int = 3) -> str:
     """1.2×10⁻⁷, 0.45, 31.5: a number as it is set large."""
+    if isinstance(x, int):
+        return f"{x:,}".replace("-", "−")
     if x != x:
         return "–"
     if x == 0:

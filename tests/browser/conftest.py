@@ -24,10 +24,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "test-results"
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 WAIT = 90_000  # ms; long, because it only decides how long a failure takes
 MEASURED = pytest.StashKey[list[str]]()
 

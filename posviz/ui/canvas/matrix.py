@@ -39,7 +39,7 @@ LABELS: dict[str, str] = {
     "value": N_("value {value}"),
     "about": N_("≈ {value}"),  # the block's mean, while the exact cell is not loaded
     "masked": N_("masked"),
-    "beyond": N_("beyond the table’s last row"),
+    "beyond": N_("beyond the last row of the table"),
     "thumbnails": N_("Heads"),  # accessible name of the row of small matrices
 }
 
