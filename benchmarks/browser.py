@@ -50,12 +50,15 @@ class Browser:
         self._socket = socket
         self._last = 0
 
-    def send(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
+    def send(
+        self, method: str, session: str | None = None, patience: float = LIMIT / 1000 + 30, **params: Any
+    ) -> dict[str, Any]:
+        """The command's result; TimeoutError after ``patience`` seconds without a word."""
         self._last += 1
         command = {"id": self._last, "method": method, "params": params}
         self._socket.send(json.dumps(command | ({"sessionId": session} if session else {})))
         while True:
-            reply = json.loads(self._socket.recv(timeout=LIMIT / 1000 + 30))
+            reply = json.loads(self._socket.recv(timeout=patience))
             if reply.get("id") == self._last:
                 if "error" in reply:
                     raise RuntimeError(f"{method}: {reply['error']['message']}")
@@ -95,10 +98,16 @@ class Tab:
     def resize(self, width: int, height: int) -> None:
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
-    def run(self, function: str, *arguments: Any) -> Any:
+    def run(self, function: str, *arguments: Any, patience: float = LIMIT / 1000 + 30) -> Any:
         """What a JavaScript function of the page returns, or what its promise brings."""
         text = ", ".join(json.dumps(argument) for argument in arguments)
-        done = self.send("Runtime.evaluate", expression=f"({function})({text})", awaitPromise=True, returnByValue=True)
+        done = self.send(
+            "Runtime.evaluate",
+            patience=patience,
+            expression=f"({function})({text})",
+            awaitPromise=True,
+            returnByValue=True,
+        )
         if "exceptionDetails" in done:
             thrown = done["exceptionDetails"]
             raise RuntimeError(thrown.get("exception", {}).get("description", thrown["text"]).splitlines()[0])

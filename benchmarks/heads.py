@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.browser import LIMIT, chromium
+from benchmarks.browser import LIMIT, Tab, chromium
 from benchmarks.table import Row, attempt, middle
 
 LAYERS = HEADS = 12
@@ -106,7 +106,7 @@ def _painted(what: str, ours: str, theirs: str, repeat: int) -> Row:
     """From opening the file to the picture. BertViz fetches require.js, d3 and jQuery from the network."""
     sides = {"posviz": (ours, "canvas", LIMIT), "bertviz": (theirs, "svg", PATIENCE)}
     samples: dict[str, list[float | None]] = {side: [] for side in sides}
-    instead = f"nothing in {PATIENCE // 1000} s BertViz model_view"
+    instead = f"BertViz model_view has painted nothing in {PATIENCE // 1000} s"
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         for side, (text, _, _) in sides.items():
             Path(folder, f"{side}.html").write_text(text, "utf-8")
@@ -116,9 +116,9 @@ def _painted(what: str, ours: str, theirs: str, repeat: int) -> Row:
                     continue  # nor will it the next time
                 tab = browser.tab(1920, 1080)
                 tab.open(Path(folder, f"{side}.html").as_uri())
-                samples[side].append(tab.run("probe.first", kind, limit))
-                if side == "bertviz" and (missing := tab.run("() => probe.failed")):
-                    instead = f"BertViz model_view does not paint: no {missing[0].split('/')[2]} offline"
+                samples[side].append(_first(tab, kind, limit))
+                if side == "bertviz" and (missing := _missing(tab)):
+                    instead = f"BertViz model_view does not paint: no {missing} offline"
                 tab.close()
     if None in samples["posviz"]:
         raise RuntimeError("the picture did not appear")
@@ -131,3 +131,20 @@ def _painted(what: str, ours: str, theirs: str, repeat: int) -> Row:
         instead=instead,
         detail={"milliseconds": samples},
     )
+
+
+def _first(tab: Tab, kind: str, limit: int) -> float | None:
+    """Milliseconds to the first picture; None when none came, also from a page too busy to say so."""
+    try:
+        return tab.run("probe.first", kind, limit, patience=limit / 1000 + 5)
+    except TimeoutError:
+        return None
+
+
+def _missing(tab: Tab) -> str:
+    """The host of a script that could not be fetched."""
+    try:
+        failed = tab.run("() => probe.failed", patience=5)
+    except TimeoutError:
+        return ""
+    return failed[0].split("/")[2] if failed else ""
