@@ -25,8 +25,14 @@ def measure(repeat: int) -> Iterator[Row]:
 
 def _widen(tab: Tab) -> None:
     """Make the window as wide as the picture needs it, and wait until it plays again."""
-    width = tab.run("() => probe.deep('canvas[data-painted]').clientWidth")
-    tab.resize(WINDOW[0] + WIDTH - width, WINDOW[1])
+    window = WINDOW[0]
+    for _ in range(5):  # margins may grow with the window
+        width = tab.run("() => probe.deep('canvas[data-painted]').clientWidth")
+        if width == WIDTH:
+            break
+        window += WIDTH - width
+        tab.resize(window, WINDOW[1])
+        time.sleep(0.5)
     tab.run("() => probe.deep('canvas[data-painted]').scrollIntoView({ block: 'center' })")
     time.sleep(1)
 

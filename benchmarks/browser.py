@@ -33,6 +33,7 @@ FLAGS = [
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
     "--force-color-profile=srgb",
+    "--hide-scrollbars",
     "--password-store=basic",
     "--lang=en-US",
 ]

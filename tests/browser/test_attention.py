@@ -12,7 +12,7 @@ A, B, WHITE = (31, 79, 191), (180, 86, 10), (255, 255, 255)
 SCAN = """() => {
   const canvas = pv.canvas(), box = canvas.getBoundingClientRect(), found = {}
   const at = (x, y) => canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + y }))
-  for (let y = 2; y < box.height; y += 4) for (let x = 2; x < box.width; x += 4) {
+  for (let y = 2; y < box.height; y += 5) for (let x = 2; x < box.width; x += 5) {
     at(x, y)
     const { sentence, head, row, col, value, masked } = canvas.dataset
     if (!sentence) continue
@@ -136,7 +136,7 @@ def test_a_heads_title_opens_it_and_escape_returns(visit) -> None:
         }"""
     )
     assert titles
-    small = one.picture()
+    one.keep()
     one.page.mouse.click(box["x"] + titles[-1], box["y"] + 14)
     one.until_data(open=3)
     texts = one.drawn_texts()
@@ -147,7 +147,7 @@ def test_a_heads_title_opens_it_and_escape_returns(visit) -> None:
     one.page.keyboard.press("Escape")
     one.until_data(open="")
     one.point(3, 3)
-    one.until("want => pv.picture() === want", small)
+    one.until("() => pv.same(pv.picture(), pv.kept)")
 
 
 def test_without_position_the_difference_is_all_zero(visit) -> None:

@@ -89,7 +89,7 @@ def test_bad_values_one_after_another(visit, subtests) -> None:
                 "query => { history.pushState(null, '', `/?lang=en&${query}`); dispatchEvent(new PopStateEvent('popstate')) }",
                 query,
             )
-            one.until("want => pv.idle() && pv.shown() !== want", good)
+            one.until("want => pv.idle() && !pv.same(pv.shown(), want)", good)
             assert_one_sentence(one, query, sentence)
         one.page.go_back()
         one.until_shown(good)

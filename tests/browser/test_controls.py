@@ -136,10 +136,9 @@ def test_every_control_shows_and_is_in_the_url(visit, name) -> None:
     if name == "sidebar":
         one.expand()
     for param, value, act in steps:
-        before = one.shown()
-        act(one)
-        one.until_params(**{param: value})
-        one.until("before => pv.idle() && pv.canvas() && pv.shown() !== before", before)
+        with one.changing():
+            act(one)
+            one.until_params(**{param: value})
         assert one.alerts() == [], (param, value)
     one.page.keyboard.press("Escape")
     one.settle()

@@ -81,13 +81,11 @@ def test_page_links_keep_the_parameters(visit) -> None:
         assert one.alerts() == []
 
 
-SWITCHED = {  # a page and its translated controls away from their defaults
-    "heatmap": "encoding=rope&view=sin&compare=on&base2=500&heads2=2",
-    "similarity": "kind=cosine&with=t5,shaw&head=2&p=7",
-    "rotation": "head=2&rope_pairing=interleaved&m=20&n=3&qi=2&ki=4&pair=3",
-    "attention": "mask=causal&precision=float64&encoding=alibi",
-    "order": "unit=byte",
-}
+# Every translated control away from its default.
+SWITCHED = (
+    "unit=byte&encoding=rope&rope_pairing=interleaved&mask=causal&precision=float64&view=sin&compare=on&base2=500&heads2=2"
+    "&kind=cosine&with=t5,shaw&head=2&p=7&m=20&n=3&qi=2&ki=4&pair=3"
+)
 CHOICES = """() => Object.fromEntries([...document.querySelectorAll('[class*=st-key-w_], [class*=_details]')].map((node) => [
   node.className.match(/st-key-\\S+/)[0],
   [...node.querySelectorAll('[role=radio], [role=checkbox], [aria-pressed], [aria-selected], input[type=checkbox]')]
@@ -97,11 +95,10 @@ CHOICES = """() => Object.fromEntries([...document.querySelectorAll('[class*=st-
 
 
 def test_switching_the_language_resets_nothing(visit) -> None:
-    link = "&".join(("unit=byte", *SWITCHED.values()))
-    link = link.replace("&encoding=alibi", "").replace("&unit=byte", "")
-    one = visit(f"/heatmap?lang=en&{link}", reduced_motion="reduce")
+    one = visit(f"/heatmap?lang=en&{SWITCHED}", reduced_motion="reduce")
     one.expand()
-    for page in SWITCHED:
+    assert len(one.params()) == SWITCHED.count("=") + 1
+    for page in ("heatmap", "similarity", "rotation", "attention", "order"):
         if page != "heatmap":
             one.follow(page)
         one.segment(f"{page}_details", 0)
@@ -127,7 +124,7 @@ def test_switching_the_language_resets_nothing(visit) -> None:
 
 def test_the_browsers_language_comes_first_and_the_choice_stays(visit) -> None:
     one = visit("/", locale="zh-CN")
-    assert one.page.locator(".pv-title").text_content() == "没有位置，模型分得清谁爱谁吗？"
+    assert "谁爱谁" in one.page.locator(".pv-title").text_content()
     one.language("en")
     one.until_params(lang="en")
     one.follow("attention")

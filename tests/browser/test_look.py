@@ -47,9 +47,9 @@ def test_dark_mode(visit, subtests) -> None:
     one = visit("/?lang=en", reduced_motion="reduce")
     for page in tour(one):
         with subtests.test(page=page):
-            light = one.picture()
-            one.page.emulate_media(color_scheme="dark")
-            one.until("light => pv.idle() && pv.canvas() && pv.picture() !== light", light)
+            one.keep("shown")
+            with one.changing("picture"):
+                one.page.emulate_media(color_scheme="dark")
             background = one.ask(
                 "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
             )
@@ -59,7 +59,7 @@ def test_dark_mode(visit, subtests) -> None:
             assert (luminance(text) + 0.05) / (luminance(background) + 0.05) > 7
             assert violations(one, runOnly=["color-contrast"]) == []
         one.page.emulate_media(color_scheme="light")
-        one.until("light => pv.idle() && pv.canvas() && pv.picture() === light", light)
+        one.until("() => pv.idle() && pv.same(pv.shown(), pv.kept)")
 
 
 def test_the_zero_of_the_heatmap_is_dark_in_the_dark(visit) -> None:

@@ -115,9 +115,10 @@ def test_bars_choose_the_encoding_and_the_slide_matches_words(visit) -> None:
     assert box["width"] > 700
 
     one.settle()
-    before = one.picture()
+    one.keep()
     one.page.locator(".controls button").first.click()
     one.until_data(slide=1)
-    assert one.picture() != before
+    assert not one.same()
     one.page.locator(".controls button").first.click()
     one.until_data(slide=0)
+    assert one.same()

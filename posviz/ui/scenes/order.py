@@ -122,7 +122,7 @@ def show(scene: Scene) -> None:
 
 def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
     claimed = scene.same_words and setting.mask == "none"
-    zero = _("should be 0 ({precision} rounding)").format(precision=setting.precision) if claimed else ""
+    zero = _("should be 0 ({precision})").format(precision=setting.precision) if claimed else ""
     mirrored = scene.a.ids == scene.b.ids[::-1]
     blind = not setting.spec.capabilities.directional and mirrored and claimed
     same = scene.a.ids == scene.b.ids
@@ -167,11 +167,17 @@ def notes(setting: state.Setting, scene: Scene) -> list[str]:
         )
     elif setting.mask == "causal":
         found.append(_("The causal mask lets a word see only what came before it: that alone already tells the order."))
-    elif not setting.spec.capabilities.directional and scene.a.ids == scene.b.ids[::-1] and setting.spec.kind != "none":
+    elif scene.a.ids == scene.b.ids[::-1]:
+        # encodings that add something and yet make no difference here: their bars need a word
+        blind = [
+            cls.title(setting.lang)
+            for cls in encodings.ENCODINGS.values()
+            if cls.kind != "none" and not cls.capabilities.directional
+        ]
         found.append(
             _(
                 "{name} sees how far, not which way. B is A read backwards, every distance is the same, so the difference is 0."
-            ).format(name=scene.name)
+            ).format(name=_(", ").join(blind))
         )
     if len(set(scene.a.ids)) < len(scene.a) and scene.pairs:
         found.append(_("A repeated word is matched with its nearest occurrence."))
