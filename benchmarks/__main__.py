@@ -1,4 +1,4 @@
-"""``python -m benchmarks [name ...] [--repeat N] [--json FILE]``: measure, print the table, keep it in results/."""
+"""``python -m benchmarks [name ...] [--repeat N] [--json FILE]``: measure and print the table; results/ keeps that of a whole run."""
 
 import argparse
 import json
@@ -51,9 +51,10 @@ def main(arguments: list[str]) -> int:
 
 def _keep(header: dict, rows: list[Row], text: str, options: argparse.Namespace) -> None:
     data = json.dumps({"header": header, "rows": [row.as_json() for row in rows]}, ensure_ascii=False, indent=1) + "\n"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "latest.json").write_text(data, "utf-8")
-    (RESULTS / "latest.md").write_text(text, "utf-8")
+    if not options.names:  # a part does not replace the whole
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "latest.json").write_text(data, "utf-8")
+        (RESULTS / "latest.md").write_text(text, "utf-8")
     if options.json:
         options.json.write_text(data, "utf-8")
 

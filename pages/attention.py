@@ -8,7 +8,7 @@ setting = shell.open_page()
 shell.header(
     setting,
     _("Same words, other order: what does each head look at?"),
-    _("Same weights, too. The third row is A − B with the words matched: without position it is all zero."),
+    attention.claim(),
     strip_tools=attention.encoding_bar,
 )
 with shell.guard():

@@ -8,7 +8,7 @@ setting = shell.open_page()
 shell.header(
     setting,
     _("Without positions, can a model tell who loves whom?"),
-    _("Self-attention only moves words around: the same word gets the same vector, unless positions are encoded."),
+    order.claim(),
 )
 with shell.guard():
     scene = order.build(setting)

@@ -17,6 +17,7 @@ shell.header(
 with shell.guard():
     scene = rotation.build(setting)
     rotation.show(scene)
+    rotation.remark(setting)
     shell.proof(rotation.proof(scene))
     shell.details(
         "rotation",

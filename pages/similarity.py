@@ -8,7 +8,7 @@ setting = shell.open_page()
 shell.header(
     setting,
     _("How alike are two positions?"),
-    _("Near is alike, far is not; yet it does not slide, it ripples."),
+    similarity.claim(),
     strip=False,
     tools=lambda: similarity.toolbar(setting),
 )

@@ -1,5 +1,6 @@
 """Two sentences side by side: which tokens belong together, and how much they differ."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,15 @@ from posviz.types import AttentionTrace, Tokens
 
 def match(a: Tokens, b: Tokens) -> tuple[tuple[int, int], ...]:
     """Pairs (i, j) of equal pieces, the nearest occurrences first, each token at most once; sorted by i."""
+    return _match(a.ids, b.ids)
+
+
+@lru_cache(maxsize=128)
+def _match(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     places: dict[int, list[int]] = {}
-    for j, piece in enumerate(b.ids):
+    for j, piece in enumerate(b):
         places.setdefault(piece, []).append(j)
-    candidates = sorted((abs(i - j), i, j) for i, piece in enumerate(a.ids) for j in places.get(piece, ()))
+    candidates = sorted((abs(i - j), i, j) for i, piece in enumerate(a) for j in places.get(piece, ()))
     pairs, used_a, used_b = [], set(), set()
     for _, i, j in candidates:
         if i not in used_a and j not in used_b:

@@ -215,7 +215,7 @@ class Alikeness:
 
     distances (n,): from 0, or from -(L-1) where the two directions differ (``two_sided``).
     mean, spread (n,): of the similarity at each distance, over all positions. rises: the distances from
-    which the mean rises although it is said to fall (right half). matrix: the position x position cells.
+    which the mean rises, going away from 0 (negative ones: to the left). matrix: the position x position cells.
     is_bias: the values are what is added to the scores of head ``head``, not a similarity of vectors.
     """
 
@@ -271,11 +271,14 @@ def _from_profile(profile: np.ndarray, length: int, *, is_bias: bool) -> Alikene
     forward = left if np.isnan(right[1:]).any() else right
     mean = forward if one_sided else profile
     distances = np.arange(length) if one_sided else np.arange(-length + 1, length)
+    rises = similarity.rises(forward)
+    if not one_sided:  # going away from 0 on either side
+        rises = np.concatenate([-similarity.rises(left)[::-1], rises])
     return Alikeness(
         distances,
         read_only(mean),
         read_only(np.zeros_like(mean)),
-        similarity.rises(forward),
+        read_only(rises),
         Diagonals(length, read_only(profile)),
         is_bias,
     )

@@ -39,7 +39,8 @@ def shown(app: AppTest) -> str:
 
 
 def refusals(app: AppTest) -> list[str]:
-    return [unescape(m) for m in re.findall(r'role="alert">(.*?)</div>', html(app))]
+    found = re.findall(r'role="alert">(.*?)</div>', html(app))
+    return [unescape(re.sub("</?code>", "`", sentence)) for sentence in found]
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -122,7 +123,7 @@ BAD = [
     ("mask", "<script>", "`mask` must be one of none, causal, got <script>"),
     ("seed", "-1", "`seed` must be a whole number from 0 to 2147483647, got -1"),
     ("precision", "float8", "`precision` must be one of float32, float64, got float8"),
-    ("a", "", "the sentence is empty; type at least one word"),
+    ("a", "", "Sentence A is empty: type a word, or choose one of the examples."),
     ("a", "好" * 513, "the sentence has 513 tokens; up to 512 are shown"),
     ("a", "x" * 20_001, "the sentence has 20,001 characters; up to 20,000 are shown"),
 ]

@@ -262,7 +262,9 @@ def test_alikeness_is_the_mean_and_spread_of_its_own_matrix(spec, kind):
     start = -length + 1 if found.two_sided else 0
     assert found.distances.tolist() == list(range(start, length))
     right = found.mean[found.distances >= 0]
-    assert found.rises.tolist() == similarity.rises(right).tolist()
+    left = found.mean[found.distances <= 0][::-1]
+    away = [-k for k in similarity.rises(left)[::-1]] if found.two_sided else []
+    assert found.rises.tolist() == away + similarity.rises(right).tolist()
 
 
 def test_which_encodings_have_two_sides():

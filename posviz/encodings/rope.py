@@ -141,7 +141,9 @@ class Rope(Encoding):
             Claim(
                 Text("slowest pair: positions for a full turn", "最慢的一对：转一整圈要多少个位置"),
                 longest,
-                Text("seen: {turns} turns", "可见 {turns} 圈").filled(turns=f"{length / longest:.3g}"),
+                Text("{n} positions: {turns} turns", "{n} 个位置转 {turns} 圈").filled(
+                    n=length, turns=f"{length / longest:.3g}"
+                ),
             ),
         ]
 

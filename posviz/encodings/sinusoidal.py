@@ -115,7 +115,9 @@ class Sinusoidal(Encoding):
                     "longest wavelength in positions, 2π · base^((d−2)/d)", "最长的波长（位置数），2π · base^((d−2)/d)"
                 ),
                 longest,
-                Text("seen: {turns} turns", "可见 {turns} 圈").filled(turns=f"{length / longest:.3g}"),
+                Text("{n} positions: {turns} turns", "{n} 个位置转 {turns} 圈").filled(
+                    n=length, turns=f"{length / longest:.3g}"
+                ),
             ),
         ]
 

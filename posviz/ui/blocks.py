@@ -1,5 +1,6 @@
 """Small pieces of HTML: header, token strip, numbers, refusals. All text is escaped here."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -67,7 +68,8 @@ def numbers(items: Sequence[Number]) -> None:
 
 
 def refusal(sentence: str) -> None:
-    st.html(f'<div class="pv-refusal" role="alert">{escape(sentence)}</div>')
+    marked = re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(sentence))  # after escaping: only our own tags
+    st.html(f'<div class="pv-refusal" role="alert">{marked}</div>')
 
 
 def note(sentence: str) -> None:

@@ -12,8 +12,8 @@ from posviz import attention, compare, text, views
 from posviz.encodings import Encoding
 from posviz.types import AttentionTrace, Dims, Refusal, Text, Tokens
 
-LARGE = 250_000  # cells of one matrix of a result that is kept only briefly
-MAX_CELLS = 4_194_304  # heads x queries x keys that are drawn: 16 heads of 512 tokens
+LARGE = 250_000  # numbers in a result of which only a few are kept
+MAX_CELLS = 2_097_152  # heads x queries x keys that are drawn: 8 heads of 512 tokens
 
 
 def trace(
@@ -34,7 +34,8 @@ def trace(
             cells=cells,
             limit=MAX_CELLS,
         )
-    keep = _large_trace if cells > LARGE else _small_trace
+    numbers = 7 * cells + 10 * len(tokens) * dims.d_model  # parts, scores, weights; embedding, q, k, v ...
+    keep = _large_trace if numbers > LARGE else _small_trace
     return keep(tokens.text, tokens.unit, spec.call(), spec, dims.d_model, dims.n_heads, seed, mask, max_len, precision)
 
 

@@ -54,7 +54,7 @@ def pick(
 ) -> Any:
     """One of a few named options: value -> label. style: "segments" or "select". at: sets a second control
     apart. shown: what it shows where the parameter says something else."""
-    param = state.PARAMS.get(name) or _own(name)
+    param = state.find(name)
     key = f"w_{name}{at}"
     value = _value(param, _text(param))
     st.session_state[key] = shown if shown is not None else value if value in options else next(iter(options))
@@ -100,7 +100,7 @@ def number(
 
     fallback: what an optional parameter shows while the URL leaves it out.
     """
-    param = state.PARAMS.get(name) or _own(name)
+    param = state.find(name)
     key = f"w_{name}{at}"
     value = _value(param, _text(param))
     if value is None:
@@ -122,17 +122,11 @@ def number(
 
 
 def toggle(name: str, label: str, *, help: str | None = None) -> bool:
-    param = state.PARAMS.get(name) or _own(name)
+    param = state.find(name)
     key = f"w_{name}"
     value = _value(param, _text(param))
     st.session_state[key] = value in (True, "on")
     return st.toggle(label, key=key, help=help, on_change=_commit, args=(name, key))
-
-
-def _own(name: str) -> state.Param:
-    """The parameter of an encoding's own knob, ``rope_pairing``."""
-    encoding, item = name.split("_", 1)
-    return state.knob_param(encoding, item)
 
 
 def encoding_names(names: Sequence[str] | None = None) -> dict[str, str]:
@@ -191,6 +185,8 @@ def _sentences() -> None:
             key=side,
             bind="query-params",
             live=True,
+            on_change=state.mend,
+            args=(side,),
             placeholder=_("type a sentence"),
             label_visibility="collapsed",
         )

@@ -11,6 +11,8 @@ from posviz.ui import blocks
 from posviz.ui.canvas.bundle import standalone_html
 from posviz.ui.lang import _, current
 
+LARGEST = 2_000_000  # numbers in a download
+
 
 def row(
     key: str,
@@ -21,8 +23,12 @@ def row(
     caption: str,
     arrays: Callable[[], Mapping[str, np.ndarray]],
     table: Callable[[], Iterable[Sequence[object]]],
+    count: int = 0,
 ) -> None:
-    """The buttons under a picture. arrays: what the NPZ holds; table: the lines of the CSV, header first."""
+    """The buttons under a picture. arrays: what the NPZ holds; table: the lines of the CSV, header first.
+
+    count: how many numbers these are; beyond LARGEST only the web page is offered.
+    """
     lang = current()
 
     def page() -> str:
@@ -43,6 +49,13 @@ def row(
         _("Numbers as CSV"): (lines, "csv", "text/csv"),
         _("Numbers as NPZ"): (npz, "npz", "application/octet-stream"),
     }
+    if count > LARGEST:
+        made = dict(list(made.items())[:1])
+        blocks.note(
+            _("{count} numbers are too many to download from here (up to {limit}): the code gives them.").format(
+                count=f"{count:,}", limit=f"{LARGEST:,}"
+            )
+        )
     with st.container(horizontal=True):
         for label, (make, ending, mime) in made.items():
             st.download_button(

@@ -89,7 +89,11 @@ def header(
         left, right = st.columns(2, vertical_alignment="center")
         with left:
             blocks.claim(claim)
-        with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"), guard():
+        with (
+            right,
+            st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"),
+            guard(quiet=True),
+        ):
             tools()
     else:
         blocks.claim(claim)
@@ -98,7 +102,7 @@ def header(
         with place, guard(quiet=True):
             blocks.strip(setting.loose_tokens("a"), setting.loose_tokens("b"))
         if strip_tools:
-            with place, guard():
+            with place, guard(quiet=True):
                 strip_tools()
 
 
@@ -141,7 +145,9 @@ def details(
         if badge:
             blocks.badge(badge)
     if opened == "code" and code:
-        st.code(code(), language="python")
+        text = code()
+        where = "# run it in the folder of posviz, or after: pip install -e .\n" if "posviz" in text else ""
+        st.code(where + text, language="python")
     elif opened and offered[opened]:
         offered[opened]()
 

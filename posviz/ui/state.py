@@ -34,7 +34,7 @@ def read_int(name: str, raw: str) -> int:
             Text("`{name}` must be a whole number, got {got}", "`{name}` 必须是整数，现在是 {got}"),
             field=name,
             name=name,
-            got=shown(raw) or "“”",
+            got=shown(raw.strip()) or "“”",
         )
     return int(raw)
 
@@ -50,7 +50,7 @@ def read_float(name: str, raw: str) -> float:
             Text("`{name}` must be a number, got {got}", "`{name}` 必须是数，现在是 {got}"),
             field=name,
             name=name,
-            got=shown(raw) or "“”",
+            got=shown(raw.strip()) or "“”",
         ) from None
 
 
@@ -65,7 +65,7 @@ def _one_of(name: str, raw: str, allowed: tuple[str, ...]) -> str:
             field=name,
             name=name,
             allowed=", ".join(allowed),
-            got=shown(raw) or "“”",
+            got=shown(raw.strip()) or "“”",
         )
     return raw
 
@@ -99,12 +99,35 @@ def _optional(name: str, raw: str) -> int | None:
     return read_int(name, raw) if raw else None
 
 
+def _cell(name: str, raw: str) -> tuple[str, int, int, int] | None:
+    """A cell of the attention page, "a.0.1.2": sentence (a, b, or d for the difference), head, query, key."""
+    if not raw:
+        return None
+    side, *places = raw.split(".")
+    _one_of(name, side, ("a", "b", "d"))
+    if len(places) != 3:
+        raise Refusal(
+            Text(
+                "`{name}` must be a sentence, head, query and key such as a.0.1.2, got {got}",
+                "`{name}` 应是句子、头、查询、键，例如 a.0.1.2，现在是 {got}",
+            ),
+            field=name,
+            name=name,
+            got=shown(raw),
+        )
+    h, i, j = (whole_number(name, read_int(name, place), 0, MAX_LEN) for place in places)
+    return side, h, i, j
+
+
 def chosen(name: str, count: int, default: int) -> int:
     """A choice among 0 .. count-1: the parameter's value, else ``default``.
 
-    A choice that no longer exists (the table became narrower, the sentence shorter) counts as none.
+    A choice that no longer exists (the table became narrower, the sentence shorter) counts as none;
+    one that cannot exist on any page is refused.
     """
     value = get(name)
+    if value is not None:
+        whole_number(name, value, 0, 2 * MAX_LEN)
     return value if value is not None and 0 <= value < count else min(default, count - 1)
 
 
@@ -131,7 +154,7 @@ PARAMS: dict[str, Param] = {
         Param("d_model2", "", _optional),
         Param("heads2", "", _optional),
         Param("head", "", _optional),
-        choice("kind", "dot", KINDS),
+        choice("kind", "cosine", KINDS),
         Param("p", "", _optional),
         Param("with", "sinusoidal,learned,rope,alibi", lambda name, raw: _encoding_list(name, raw)),
         Param("k", "5", _limited(0, MAX_LEN - 1)),
@@ -140,6 +163,7 @@ PARAMS: dict[str, Param] = {
         Param("qi", "", _optional),
         Param("ki", "", _optional),
         Param("pair", "", _optional),
+        Param("cell", "", _cell),
         Param("row", "", _optional),
         Param("col", "", _optional),
     )
@@ -147,8 +171,8 @@ PARAMS: dict[str, Param] = {
 
 
 def _encoding_list(name: str, raw: str) -> tuple[str, ...]:
-    names = tuple(part for part in raw.split(",") if part)
-    return tuple(_one_of(name, part, tuple(encodings.ENCODINGS)) for part in dict.fromkeys(names))
+    drawn = tuple(key for key, cls in encodings.ENCODINGS.items() if cls.kind != "none")
+    return tuple(_one_of(name, part, drawn) for part in dict.fromkeys(raw.split(",")) if part)
 
 
 def knobs(name: str) -> dict[str, tuple[Knob, Any]]:
@@ -176,17 +200,23 @@ def knob_param(name: str, item: str) -> Param:
 
 
 def active() -> list[Param]:
-    """The parameters of this run: the named ones and the chosen encoding's own."""
-    chosen = st.session_state.get("encoding", st.query_params.get("encoding", PARAMS["encoding"].default))
-    # RoPE's are always there: the rotation page shows it whatever is chosen elsewhere.
-    names = [name for name in dict.fromkeys(("rope", chosen)) if name in encodings.ENCODINGS]
-    return [*PARAMS.values(), *(knob_param(name, item) for name in names for item in knobs(name))]
+    """All parameters: the named ones and every encoding's own, so that none is lost or ignored."""
+    return [*PARAMS.values(), *KNOBS.values()]
+
+
+# Every encoding's own parameters by their name in the URL.
+KNOBS: dict[str, Param] = {
+    param.name: param for name in encodings.ENCODINGS for item in knobs(name) for param in [knob_param(name, item)]
+}
 
 
 def bind() -> None:
     """Draw the hidden boxes; call once a run, before any control."""
+    mended = st.session_state.setdefault("_mended", set())  # set by hand since: the link no longer counts
     st.session_state["_repeated"] = {
-        name: values for name in st.query_params if name in PARAMS and len(values := st.query_params.get_all(name)) > 1
+        name: values
+        for name in st.query_params
+        if (name in PARAMS or name in KNOBS) and name not in mended and len(values := st.query_params.get_all(name)) > 1
     }
     with st.container(key="url"):
         for param in active():
@@ -194,9 +224,14 @@ def bind() -> None:
                 st.text_input(param.name, value=param.default, key=param.name, bind="query-params")
 
 
+def find(name: str) -> Param:
+    """A parameter by its name in the URL."""
+    return PARAMS[name] if name in PARAMS else KNOBS[name]
+
+
 def raw(name: str) -> str:
     """The text of a parameter in this session."""
-    return st.session_state.get(name, PARAMS[name].default if name in PARAMS else "")
+    return st.session_state.get(name, find(name).default)
 
 
 def get(name: str) -> Any:
@@ -209,11 +244,30 @@ def get(name: str) -> Any:
             name=name,
             got=shown(", ".join(repeated[name])),
         )
-    return PARAMS[name].read(name, raw(name))
+    return find(name).read(name, raw(name))
+
+
+def check() -> None:
+    """Refuse what any parameter cannot mean, also one that this page does not use: nothing is ignored."""
+    for param in active():
+        get(param.name)
+
+
+def whole(value: Any) -> int | None:
+    """A whole number that a component sent, or None: a browser can send anything."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**31:
+        return None
+    return int(value) if value == int(value) else None
+
+
+def mend(name: str) -> None:
+    """From now on the person's choice counts, not what the link gave."""
+    st.session_state.setdefault("_mended", set()).add(name)
 
 
 def put(name: str, value: Any) -> None:
     """Set a parameter; only from a callback, or before ``bind`` in a run."""
+    mend(name)
     st.session_state[name] = write(value)
 
 
@@ -239,8 +293,7 @@ class Setting:
             if control.shared:
                 given[item.name] = get(item.name)
             else:
-                param = knob_param(name, item.name)
-                given[item.name] = param.read(param.name, st.session_state.get(param.name, param.default))
+                given[item.name] = get(f"{name}_{item.name}")
         return encodings.make(name, **given | changes)
 
     @cached_property
@@ -270,6 +323,15 @@ class Setting:
     def tokens(self, side: str) -> Tokens:
         """Sentence "a" or "b", cut; not empty and not longer than max_len."""
         tokens = self.loose_tokens(side)
+        if not len(tokens):
+            raise Refusal(
+                Text(
+                    "Sentence {side} is empty: type a word, or choose one of the examples.",
+                    "句子 {side} 是空的：请输入一个词，或选一个例句。",
+                ),
+                field=side,
+                side=side.upper(),
+            )
         check_length(tokens, self.max_len)
         return tokens
 

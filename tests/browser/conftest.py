@@ -317,7 +317,7 @@ class Visit:
     def language(self, lang: str) -> None:
         self.segment("w_lang", ("zh", "en").index(lang))
         self.until(
-            "zh => pv.idle() && /[\\u4e00-\\u9fff]/.test(document.querySelector('.pv-title').textContent) === zh",
+            "zh => pv.idle() && /[\\u4e00-\\u9fff]/.test(document.querySelector('.pv-title')?.textContent) === zh",
             lang == "zh",
         )
 
@@ -326,7 +326,7 @@ class Visit:
         order = ("order", "heatmap", "similarity", "rotation", "attention")
         title = self.ask("() => document.querySelector('.pv-title').textContent")
         self.widget("nav").get_by_role("link").nth(order.index(page)).click()
-        self.until("before => pv.idle() && document.querySelector('.pv-title').textContent !== before", title)
+        self.until("before => pv.idle() && (document.querySelector('.pv-title')?.textContent ?? before) !== before", title)
         self.settle()
 
 

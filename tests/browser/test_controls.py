@@ -123,7 +123,7 @@ SCENES = {
             ("qi", "2", lambda one: one.page.locator(".chip input[name=i]").nth(2).check()),
             ("ki", "4", lambda one: one.page.locator(".chip input[name=j]").nth(4).check()),
             ("pair", "2", lambda one: (one.canvas.focus(), one.page.keyboard.press("ArrowDown"))),
-            ("m", "5", lambda one: (one.canvas.focus(), one.page.keyboard.press("ArrowRight"))),
+            ("m", "3", lambda one: (one.canvas.focus(), one.page.keyboard.press("ArrowRight"))),
         ],
     ),
 }

@@ -162,8 +162,6 @@ _mount = st.components.v2.component(
 )
 
 
-def show(data: bytes, *, key: str, on_change: Callable[[], None] = lambda: None) -> dict[str, int] | None:
-    """Mount the picture; returns ``{"m", "n", "i", "j", "pair"}``, None before the first change."""
-    result = _mount(data=data, key=key, on_state_change=on_change)
-    state = result.state
-    return {name: int(state[name]) for name in _STATE} if state else None
+def show(data: bytes, *, key: str, on_change: Callable[[], None] = lambda: None) -> None:
+    """Mount the picture; ``st.session_state[key].state`` is {"m", "n", "i", "j", "pair"} after a change."""
+    _mount(data=data, key=key, on_state_change=on_change)

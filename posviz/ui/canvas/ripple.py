@@ -188,13 +188,10 @@ def show(
     key: str,
     height: int | Literal["content"] = "content",
     on_position: Callable[[], None] | None = None,
-) -> int | None:
-    """Mount the picture; returns the position clicked last, or None before the first click.
+) -> None:
+    """Mount the picture; ``st.session_state[key].position`` is the position clicked last.
 
-    The canvas sets its own height (that of ``bundle``, more when narrow): ``height`` is for a
-    caller who wants it to scroll. ripple.css reserves the room before the script has drawn.
-    ``on_position`` runs before the rerun and finds it in ``st.session_state[key]``.
+    The canvas sets its own height (that of ``bundle``, more when narrow): ``height`` is for a caller who
+    wants it to scroll.
     """
-    result = _COMPONENT(key=key, data=data, height=height, on_position_change=on_position or (lambda: None))
-    value = result.position
-    return None if value is None else int(value)
+    _COMPONENT(key=key, data=data, height=height, on_position_change=on_position or (lambda: None))

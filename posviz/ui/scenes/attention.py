@@ -1,5 +1,6 @@
 """Attention: every head of A, of B, and their difference with the words matched."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +27,15 @@ class Scene:
     difference: np.ndarray
 
 
+def claim() -> str:
+    """One sentence under the title, true under the chosen mask."""
+    if state.raw("mask") == "causal":
+        return _("A − B with the words matched: under a causal mask it shows the order even without position.")
+    return _("Same weights, too. A − B has the words matched: without position it is all zero.")
+
+
 def build(setting: state.Setting) -> Scene:
+    state.check()
     layer = {
         "seed": setting.seed,
         "mask": setting.mask,
@@ -88,18 +97,25 @@ def bundle(scene: Scene) -> bytes:
         parts_b=_parts(scene.b),
         scale=_scale(scene.a),
         bias_by_distance=_bias_by_distance(max(scene.a, scene.b, key=lambda t: len(t.tokens))),
-        selected=_most_changed(scene),
+        selected=_selected(scene),
         labels=labels(canvas.LABELS),
         alt=_("Attention weights of {n} heads for both sentences and their difference").format(n=scene.a.dims.n_heads),
         file="posviz-attention",
     )
 
 
-def _most_changed(scene: Scene) -> canvas.Cell | None:
-    """The cell of A that the other order changes most: what the panel explains before anybody points."""
+def _selected(scene: Scene) -> canvas.Cell | None:
+    """The chosen cell, else the one of the first heads that the other order changes most: a story at once."""
+    asked = state.get("cell")
+    if asked:
+        side, h, i, j = asked
+        length = {"a": len(scene.a.tokens), "b": len(scene.b.tokens), "d": len(scene.pairs)}[side]
+        if h < scene.a.dims.n_heads and max(i, j) < length:
+            return {"sentence": side, "head": h, "row": i, "col": j}
     if not scene.difference.size:
         return None
-    h, i, j = np.unravel_index(int(np.abs(scene.difference).argmax()), scene.difference.shape)
+    first = np.abs(scene.difference[:3])
+    h, i, j = np.unravel_index(int(first.argmax()), first.shape)
     return {"sentence": "a", "head": int(h), "row": scene.pairs[i][0], "col": scene.pairs[j][0]}
 
 
@@ -110,7 +126,16 @@ def _allowed_both(scene: Scene) -> np.ndarray:
 
 
 def show(scene: Scene) -> None:
-    canvas.show(bundle(scene), key=KEY)
+    canvas.show(bundle(scene), key=KEY, on_cell=_pinned)
+
+
+def _pinned() -> None:
+    cell = st.session_state[KEY].cell
+    places = [state.whole(cell.get(name)) for name in ("head", "row", "col")] if isinstance(cell, Mapping) else []
+    if cell is None:
+        state.put("cell", "")
+    elif None not in places and cell.get("sentence") in ("a", "b", "d"):
+        state.put("cell", ".".join(map(str, (cell["sentence"], *places))))
 
 
 def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
@@ -146,14 +171,12 @@ def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
 
 
 def _cell(scene: Scene) -> tuple[AttentionTrace, int, int, int]:
-    """The pinned cell, as (trace, head, query, key); the first cell until somebody pins one."""
-    seen = getattr(st.session_state.get(KEY), "cell", None) or {}
-    trace = scene.b if seen.get("sentence") == "b" else scene.a
-    h, i, j = (int(seen.get(name, 0)) for name in ("head", "row", "col"))
-    if seen.get("sentence") == "d" and max(i, j) < len(scene.pairs):
+    """The chosen cell as (trace, head, query, key)."""
+    cell = _selected(scene) or {"sentence": "a", "head": 0, "row": 0, "col": 0}
+    i, j = cell["row"], cell["col"]
+    if cell["sentence"] == "d":
         i, j = scene.pairs[i][0], scene.pairs[j][0]
-    heads, length = trace.weights.shape[:2]
-    return (trace, h, i, j) if h < heads and max(i, j) < length else (trace, 0, 0, 0)
+    return scene.b if cell["sentence"] == "b" else scene.a, cell["head"], i, j
 
 
 def formula(scene: Scene) -> None:
@@ -204,12 +227,11 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
             found |= {f"{side}_part_{name}": part for name, part in t.parts.items()}
         return found
 
-    def table() -> list[list[object]]:
-        lines: list[list[object]] = [["sentence", "head", "query", "key", "score", "weight"]]
+    def table() -> Iterator[list[object]]:
+        yield ["sentence", "head", "query", "key", "score", "weight"]
         for side, t in (("A", scene.a), ("B", scene.b)):
             for (h, i, j), weight in np.ndenumerate(t.weights):
-                lines.append([side, h, i, j, float(t.scores[h, i, j]), float(weight)])
-        return lines
+                yield [side, h, i, j, float(t.scores[h, i, j]), float(weight)]
 
     save.row(
         "attention",
@@ -219,4 +241,5 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
         caption=setting.parameters,
         arrays=arrays,
         table=table,
+        count=scene.a.weights.size + scene.b.weights.size,
     )

@@ -1,5 +1,6 @@
 """Heatmap: the additive table, the bias of each head, or the rotation, cell by cell."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +76,7 @@ def claim(setting: state.Setting) -> str:
 
 
 def build(setting: state.Setting) -> Scene:
+    state.check()
     spec, dims = setting.spec, setting.dims
     view = _choose_view(spec)
     picture = _picture(setting, spec, dims, view)
@@ -129,7 +131,9 @@ def _second(setting: state.Setting, view: str) -> tuple[views.Picture | None, tu
     offered = compare_knobs(spec)
     d_model = state.get("d_model2") if "d_model2" in offered else None
     n_heads = state.get("heads2") if "heads2" in offered else None
-    other_dims = Dims(d_model=d_model or dims.d_model, n_heads=n_heads or dims.n_heads)
+    other_dims = Dims(
+        d_model=dims.d_model if d_model is None else d_model, n_heads=dims.n_heads if n_heads is None else n_heads
+    )
     other = setting.other(spec.name, **({"base": state.get("base2")} if "base2" in offered else {}))
     second = _picture(setting, other, other_dims, view)
     return second, _difference((spec, dims), (other, other_dims))
@@ -253,12 +257,18 @@ def show(setting: state.Setting, scene: Scene) -> None:
 
 def _clicked() -> None:
     cell = st.session_state[KEY].cell
-    state.put("row", int(cell["row"]))
-    state.put("col", int(cell["col"]))
+    if not isinstance(cell, Mapping):
+        return
+    place = {name: state.whole(cell.get(name)) for name in ("row", "col")}
+    for name, at in place.items():
+        if None not in place.values():
+            state.put(name, at)
 
 
 def _head_clicked() -> None:
-    state.put("head", int(st.session_state[KEY].head))
+    head = state.whole(st.session_state[KEY].head)
+    if head is not None:
+        state.put("head", head)
 
 
 def value(scene: Scene) -> float:
@@ -307,5 +317,6 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
         title=_("What does each position's encoding look like?"),
         caption=setting.parameters,
         arrays=arrays,
+        count=scene.picture.shape[0] * scene.picture.shape[1] * len(scene.picture.sources),
         table=lambda: save.cells(scene.picture.values(scene.head), scene.picture.first_row),
     )

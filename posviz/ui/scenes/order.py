@@ -15,6 +15,7 @@ from posviz.ui.canvas import order as canvas
 from posviz.ui.lang import _, labels
 
 KEY = "order_canvas"
+BAR_TOKENS = 128  # longer sentences are computed for the chosen encoding only: seven layers would take seconds
 FLOOR = {"float32": 1e-9, "float64": 1e-18}
 
 
@@ -35,7 +36,17 @@ class Scene:
     data: bytes
 
 
+def claim() -> str:
+    """One sentence under the title, true under the chosen mask."""
+    if state.raw("mask") == "causal":
+        return _("A causal mask lets a word see only what came before it: that alone already tells the order.")
+    return _(
+        "Self-attention only moves words around: the same word gets the same vector, unless positions are encoded."
+    )
+
+
 def build(setting: state.Setting) -> Scene:
+    state.check()
     a, b = setting.tokens("a"), setting.tokens("b")
     layer = {
         "seed": setting.seed,
@@ -49,6 +60,7 @@ def build(setting: state.Setting) -> Scene:
         traces[name] = tuple(cached.trace(side, spec, setting.dims, **layer) for side in (a, b))
         differences[name] = compare.outputs(*traces[name], pairs)
     bars = {name: _bar(setting, name, a, b, layer) for name in encodings.ENCODINGS}
+    bars |= {"none": _finite(differences["none"].tokens), setting.spec.name: _finite(differences["chosen"].tokens)}
     # Rounding of a layer: a few hundred additions of numbers of this size.
     largest = max(float(np.abs(t.residual).max()) for t in traces["none"])
     noise = 256 * float(np.finfo(setting.precision).eps) * largest
@@ -70,11 +82,16 @@ def build(setting: state.Setting) -> Scene:
 
 
 def _bar(setting: state.Setting, name: str, a: Tokens, b: Tokens, layer: dict) -> float | None:
-    """An encoding's matched difference; None where the sizes do not suit it."""
+    """An encoding's matched difference; None where the sizes do not suit it, or the sentences are long."""
+    if max(len(a), len(b)) > BAR_TOKENS or name in ("none", setting.spec.name):
+        return None
     try:
-        value = cached.difference(a, b, setting.other(name), setting.dims, **layer).tokens
+        return _finite(cached.difference(a, b, setting.other(name), setting.dims, **layer).tokens)
     except Refusal:
         return None
+
+
+def _finite(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
@@ -153,6 +170,8 @@ def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
 def notes(setting: state.Setting, scene: Scene) -> list[str]:
     """What is special about these two sentences, if anything."""
     found = []
+    if max(len(scene.a), len(scene.b)) > BAR_TOKENS:
+        found.append(_("Sentences of more than {n} tokens: only the chosen encoding has a bar.").format(n=BAR_TOKENS))
     if scene.a.ids == scene.b.ids:
         found.append(_("A and B are the same sentence: nothing can differ."))
     elif not scene.pairs:
@@ -165,9 +184,7 @@ def notes(setting: state.Setting, scene: Scene) -> list[str]:
                 "Unmatched: {a} of A's and {b} of B's words. The sentences say different things, so the outputs differ even without position."
             ).format(a=len(scene.a) - len(scene.pairs), b=len(scene.b) - len(scene.pairs))
         )
-    elif setting.mask == "causal":
-        found.append(_("The causal mask lets a word see only what came before it: that alone already tells the order."))
-    elif scene.a.ids == scene.b.ids[::-1]:
+    elif setting.mask == "none" and scene.a.ids == scene.b.ids[::-1]:
         # encodings that add something and yet make no difference here: their bars need a word
         blind = [
             cls.title(setting.lang)
@@ -253,4 +270,5 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
         caption=setting.parameters,
         arrays=arrays,
         table=table,
+        count=4 * (len(scene.a) + len(scene.b)) * setting.dims.d_model,
     )

@@ -1,5 +1,6 @@
 """Rotation: the clocks of RoPE, with the queries and keys of the typed sentences."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,7 @@ class Scene:
 
 
 def build(setting: state.Setting) -> Scene:
+    state.check()
     spec = setting.other("rope")
     dims = setting.dims
     layer = {"seed": setting.seed, "mask": "none", "max_len": setting.max_len, "precision": "float64"}
@@ -120,9 +122,21 @@ def show(scene: Scene) -> None:
     def choose() -> None:
         chosen = st.session_state[KEY].state
         for name, there in {"m": "m", "n": "n", "qi": "i", "ki": "j", "pair": "pair"}.items():
-            state.put(name, int(chosen[there]))
+            value = state.whole(chosen.get(there)) if isinstance(chosen, Mapping) else None
+            if value is not None:
+                state.put(name, value)
 
     clocks.show(bundle(scene), key=KEY, on_change=choose)
+
+
+def remark(setting: state.Setting) -> None:
+    """Say it when the sidebar's encoding is another one."""
+    if setting.spec.kind != "rotary":
+        blocks.note(
+            _("This page always shows RoPE; the chosen encoding, {name}, turns nothing.").format(
+                name=setting.spec.title(setting.lang)
+            )
+        )
 
 
 def proof(scene: Scene) -> list[blocks.Number]:

@@ -36,8 +36,9 @@ class Scene:
 
 
 def build(setting: state.Setting) -> Scene:
+    state.check()
     kind, length = state.get("kind"), setting.max_len
-    chosen = setting.spec.name if setting.spec.kind != "none" else next(iter(state.get("with")), "sinusoidal")
+    chosen = setting.spec.name if setting.spec.kind != "none" else next(iter(state.get("with")), DRAWN[0])
     head = state.chosen("head", setting.dims.n_heads, 0)
     curves, left_out = {}, {}
     for name in dict.fromkeys((chosen, *state.get("with"))):
@@ -51,7 +52,15 @@ def build(setting: state.Setting) -> Scene:
             if name == chosen:
                 raise
             left_out[name] = refusal
-    return Scene(curves, chosen, state.chosen("p", length, 0), kind, length, left_out)
+    return Scene(curves, chosen, state.chosen("p", length, length // 2), kind, length, left_out)
+
+
+def claim() -> str:
+    """One sentence under the title, true of the chosen encoding."""
+    cls = encodings.ENCODINGS.get(state.raw("encoding"))
+    if cls is not None and cls.capabilities.trainable:
+        return _("Before training this encoding knows neither near nor far: its values are noise.")
+    return _("Near is alike, far is not; yet it does not slide, it ripples.")
 
 
 def toolbar(setting: state.Setting) -> None:
@@ -104,7 +113,9 @@ def bundle(setting: state.Setting, scene: Scene) -> bytes:
 
 def show(setting: state.Setting, scene: Scene) -> None:
     def choose() -> None:
-        state.put("p", int(st.session_state[KEY].position))
+        position = state.whole(st.session_state[KEY].position)
+        if position is not None:
+            state.put("p", position)
 
     ripple.show(bundle(setting, scene), key=KEY, on_position=choose)
     for refusal in scene.left_out.values():
@@ -114,15 +125,15 @@ def show(setting: state.Setting, scene: Scene) -> None:
 def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
     curve = scene.chosen
     name = encodings.ENCODINGS[scene.selected].title(setting.lang)
-    steps = scene.length - 1
+    steps = len(curve.mean) - 1
     relative = encodings.ENCODINGS[scene.selected].capabilities.relative
     spread = float(curve.spread.max())
     exact = spread < 1e-9 * max(1.0, float(np.abs(np.nan_to_num(curve.mean)).max()))
     items = [
         blocks.Number(
             f"{len(curve.rises)} / {steps}",
-            _("{name}: steps at which the curve rises although it is said to fall").format(name=name),
-            _("first at {k}").format(k=int(curve.rises[0])) if len(curve.rises) else "",
+            _("{name}: steps away from 0 at which the curve rises").format(name=name),
+            _("first at {k}").format(k=int(np.abs(curve.rises).min())) if len(curve.rises) else _("it only falls"),
         ),
         blocks.Number(
             blocks.compact(spread),

@@ -17,8 +17,8 @@ class OrderPicture extends View {
   value(panel, side, row, dim) { return this.arrays[side + panel][row * this.meta.d + dim] }
   deltaText(delta, narrow) {
     if (delta === 0 || delta > this.meta.noise) return fill(this.label.delta, { value: short(delta) })
-    const value = short(Number(delta.toPrecision(1))) // float noise: its size says enough
-    return fill(narrow ? this.label.delta : this.label.delta_zero, { value })
+    if (narrow) return fill(this.label.delta, { value: '0' }) // up to rounding; the tooltip says how much
+    return fill(this.label.delta_zero, { value: short(Number(delta.toPrecision(1))) }) // its size says enough
   }
 
   // ------------------------------------------------------------ geometry
