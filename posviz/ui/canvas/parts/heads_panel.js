@@ -82,7 +82,8 @@ class HeadsPanel extends HeadsPicture {
     const values = sides.map(({ s, h, i, j }) => names.map((name) => data.part(s, name, h, i, j)))
     const scores = sides.map(({ s, h, i, j }) => data.score(s, h, i, j))
     const ends = values.map((list, k) => [0, ...list.map((_, n) => list.slice(0, n + 1).reduce((a, b) => a + b, 0)), scores[k]])
-    const [low, high] = [Math.min(0, ...ends.flat()), Math.max(0, ...ends.flat())]
+    const far = Math.max(...ends.flat().map(Math.abs)) // zero stays in the middle, whatever the signs
+    const [low, high] = [-far, far]
     const px = (v) => at.x + ((v - low) / (high - low || 1)) * at.w
     const thick = sides.length > 1 ? 10 : 12
     const bar = (k, y, from, to, colour) => {
