@@ -61,7 +61,7 @@ def bertviz(view: str, weights: np.ndarray) -> str:
 def measure(repeat: int) -> Iterator[Row]:
     for length in LENGTHS:
         yield from attempt(
-            f"12 × 12 heads × {length} tokens", lambda length=length: _length(length, min(5, max(1, repeat // 2)))
+            f"12 × 12 heads × {length} tokens", lambda length=length: _length(length, min(3, max(1, repeat // 2)))
         )
 
 

@@ -13,8 +13,8 @@ MODULES = {"posviz": ("torch", "import torch"), "posviz.ui.shell": ("streamlit",
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    few = min(3, max(1, repeat // 3))
-    yield from attempt("imports", lambda: _imports(min(5, max(1, repeat // 2))))
+    few = min(3, max(1, repeat // 5))
+    yield from attempt("imports", lambda: _imports(min(3, max(1, repeat // 3))))
     yield from attempt("first page", lambda: _first_pages(few))
     yield from attempt("memory", lambda: _memory())
 

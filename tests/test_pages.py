@@ -100,9 +100,9 @@ BAD = [
     ),
     ("d_model", "0", "`d_model` must be a whole number from 1 to 1024, got 0"),
     ("d_model", "100000", "`d_model` must be a whole number from 1 to 1024, got 100000"),
-    ("d_model", "abc", "`d_model` must be a whole number, got abc"),
-    ("d_model", "", "`d_model` must be a whole number, got “”"),
-    ("d_model", "1_0", "`d_model` must be a whole number, got 1_0"),
+    ("d_model", "abc", "`d_model` must be a whole number from 1 to 1024, got 'abc'"),
+    ("d_model", "", "`d_model` must be a whole number from 1 to 1024, got ''"),
+    ("d_model", "1_0", "`d_model` must be a whole number from 1 to 1024, got '1_0'"),
     (
         "heads",
         "5",
@@ -111,7 +111,7 @@ BAD = [
     ("base", "1", "`base` must be a finite number above 1 and up to 1e+12, got 1.0"),
     ("base", "inf", "`base` must be a finite number above 1 and up to 1e+12, got inf"),
     ("base", "nan", "`base` must be a finite number above 1 and up to 1e+12, got nan"),
-    ("base", "ten", "`base` must be a number, got ten"),
+    ("base", "ten", "`base` must be a finite number above 1 and up to 1e+12, got 'ten'"),
     ("max_len", "2", "`max_len` must be at least the sentence's 3 tokens, got 2"),
     ("max_len", "9000", "`max_len` must be a whole number from 1 to 8192, got 9000"),
     (

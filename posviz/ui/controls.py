@@ -106,8 +106,11 @@ def number(
     if value is None:
         value = fallback
     whole = isinstance(value, int)
-    if not abs(value) <= state.JS_SAFE:  # also nan: the box cannot hold it, the page says so
-        value = param.read(param.name, param.default)
+    try:  # what was typed stays in the box, also when it is refused; nan and the like no box can hold
+        typed = (int if whole else float)(_text(param))
+        value = typed if abs(typed) <= state.JS_SAFE else value
+    except ValueError:
+        pass
     st.session_state[key] = value
     st.number_input(
         label,

@@ -19,39 +19,43 @@ from posviz import encodings, text
 from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
 from posviz.similarity import KINDS
-from posviz.types import LANGUAGES, MAX_LEN, Dims, Refusal, Text, Tokens, shown, whole_number
+from posviz.types import (
+    LANGUAGES,
+    MAX_D_MODEL,
+    MAX_HEADS,
+    MAX_LEN,
+    Dims,
+    Refusal,
+    Text,
+    Tokens,
+    real_number,
+    shown,
+    whole_number,
+)
 from posviz.ui.lang import _, current
 
 PRECISIONS = ("float32", "float64")
 JS_SAFE = 2**53 - 1  # whole numbers a browser's number box can hold
 
 
-def read_int(name: str, raw: str) -> int:
-    """A whole number, or a :class:`Refusal` (also for text that Python would take, such as 1_0 or ٣)."""
+def read_int(name: str, raw: str, low: int, high: int) -> int:
+    """A whole number from low to high, or a :class:`Refusal` (also for 1_0 or ٣, which Python would take)."""
     digits = raw.strip().removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 300):
-        raise Refusal(
-            Text("`{name}` must be a whole number, got {got}", "`{name}` 必须是整数，现在是 {got}"),
-            field=name,
-            name=name,
-            got=shown(raw.strip()) or "“”",
-        )
-    return int(raw)
+    plain = digits.isascii() and digits.isdigit() and len(digits) <= 300
+    return whole_number(name, int(raw) if plain else raw, low, high)
 
 
-def read_float(name: str, raw: str) -> float:
-    """A number such as 10000, 1e4, nan or inf (the core refuses the last two), or a :class:`Refusal`."""
+def read_float(name: str, raw: str, low: float, high: float, *, above: bool = False) -> float:
+    """A number such as 10000 or 1e4 in its range, or a :class:`Refusal` (also for nan, inf and 1_0)."""
     try:
-        if not raw.isascii() or "_" in raw:
-            raise ValueError
-        return float(raw)
+        value = float(raw) if raw.isascii() and "_" not in raw else raw
     except ValueError:
-        raise Refusal(
-            Text("`{name}` must be a number, got {got}", "`{name}` 必须是数，现在是 {got}"),
-            field=name,
-            name=name,
-            got=shown(raw.strip()) or "“”",
-        ) from None
+        value = raw
+    return real_number(name, value, low, high, above=above)
+
+
+def read_base(name: str, raw: str) -> float:
+    return read_float(name, raw, 1.0, 1e12, above=True)
 
 
 def read_bool(name: str, raw: str) -> bool:
@@ -91,12 +95,12 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> Param:
 
 
 def _limited(low: int, high: int) -> Callable[[str, str], int]:
-    return lambda name, raw: whole_number(name, read_int(name, raw), low, high)
+    return lambda name, raw: read_int(name, raw, low, high)
 
 
 def _optional(name: str, raw: str) -> int | None:
     """A whole number, or None where the URL leaves it out and the page chooses."""
-    return read_int(name, raw) if raw else None
+    return read_int(name, raw, 0, 2 * MAX_LEN) if raw else None
 
 
 def _cell(name: str, raw: str) -> tuple[str, int, int, int] | None:
@@ -115,7 +119,7 @@ def _cell(name: str, raw: str) -> tuple[str, int, int, int] | None:
             name=name,
             got=shown(raw),
         )
-    h, i, j = (whole_number(name, read_int(name, place), 0, MAX_LEN) for place in places)
+    h, i, j = (read_int(name, place, 0, MAX_LEN) for place in places)
     return side, h, i, j
 
 
@@ -126,8 +130,6 @@ def chosen(name: str, count: int, default: int) -> int:
     one that cannot exist on any page is refused.
     """
     value = get(name)
-    if value is not None:
-        whole_number(name, value, 0, 2 * MAX_LEN)
     return value if value is not None and 0 <= value < count else min(default, count - 1)
 
 
@@ -139,10 +141,10 @@ PARAMS: dict[str, Param] = {
         Param("b", "你爱我", lambda name, raw: raw),
         choice("unit", "character", text.UNITS),
         choice("encoding", "sinusoidal", tuple(encodings.ENCODINGS)),
-        Param("d_model", "64", read_int),
-        Param("heads", "4", read_int),
+        Param("d_model", "64", _limited(1, MAX_D_MODEL)),
+        Param("heads", "4", _limited(1, MAX_HEADS)),
         Param("max_len", "128", _limited(1, MAX_LEN)),
-        Param("base", "10000", read_float),
+        Param("base", "10000", read_base),
         Param("seed", "0", _limited(0, MAX_SEED)),
         choice("mask", "none", MASKS),
         choice("precision", "float32", PRECISIONS),
@@ -150,7 +152,7 @@ PARAMS: dict[str, Param] = {
         # pages
         choice("view", "", ("", *dict.fromkeys(view for cls in encodings.ENCODINGS.values() for view in cls.pictures))),
         choice("compare", "off", ("off", "on")),
-        Param("base2", "100", read_float),
+        Param("base2", "100", read_base),
         Param("d_model2", "", _optional),
         Param("heads2", "", _optional),
         Param("head", "", _optional),
@@ -194,7 +196,9 @@ def knob_param(name: str, item: str) -> Param:
             return _one_of(label, raw, control.choices)
         if isinstance(default, bool):
             return read_bool(label, raw)
-        return read_int(label, raw) if isinstance(default, int) else read_float(label, raw)
+        if isinstance(default, int):
+            return read_int(label, raw, int(control.low), int(control.high))
+        return read_float(label, raw, control.low, control.high, above=control.above)
 
     return Param(f"{name}_{item}", write(default), read)
 

@@ -24,7 +24,15 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, 
 
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "test-results"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 WAIT = 90_000  # ms; long, because it only decides how long a failure takes
 MEASURED = pytest.StashKey[list[str]]()
 
@@ -39,7 +47,9 @@ window.pv = {
   idle() { return document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning' },
   texts(selector) { return [...document.querySelectorAll(selector)].map((node) => node.textContent) },
   numbers() { return pv.texts('.pv-number strong') },
-  alerts() { return pv.texts('[role=alert]') },
+  // names in code style are written as in the core's sentence: `d_model`
+  alerts() { return [...document.querySelectorAll('[role=alert]')].map((e) => e.innerHTML.replace(/<[/]?code>/g, '`')).map(pv.plain) },
+  plain(html) { const e = document.createElement('div'); e.innerHTML = html; return e.textContent },
   // The mean colour of every 16 x 16 pixels: the edges of letters differ a little from paint to paint.
   picture() {
     const canvas = pv.canvas()
@@ -326,7 +336,9 @@ class Visit:
         order = ("order", "heatmap", "similarity", "rotation", "attention")
         title = self.ask("() => document.querySelector('.pv-title').textContent")
         self.widget("nav").get_by_role("link").nth(order.index(page)).click()
-        self.until("before => pv.idle() && (document.querySelector('.pv-title')?.textContent ?? before) !== before", title)
+        self.until(
+            "before => pv.idle() && (document.querySelector('.pv-title')?.textContent ?? before) !== before", title
+        )
         self.settle()
 
 

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.browser
 WORKS = None
 # (query, the sentence; WORKS: a picture and no sentence)
 LINKS = [
-    ("d_model=abc", "`d_model` must be a whole number, got abc"),
+    ("d_model=abc", "`d_model` must be a whole number from 1 to 1024, got 'abc'"),
     ("d_model=64&d_model=128", "the link gives `d_model` more than once: 64, 128"),
     (
         "encoding=%3Cscript%3Ealert(1)%3C/script%3E",
@@ -32,7 +32,7 @@ STEPS = [
     ),
     ("d_model=28&encoding=rope", "`d_head` must be even for RoPE, got 7 (d_model 28 / n_heads 4); try d_model 32"),
     ("max_len=2", "`max_len` must be at least the sentence's 3 tokens, got 2"),
-    ("max_len=1e99", "`max_len` must be a whole number, got 1e99"),
+    ("max_len=1e99", "`max_len` must be a whole number from 1 to 8192, got '1e99'"),
     ("heads=-3", None),
     ("mask=half", "`mask` must be one of none, causal, got half"),
     ("unit=&encoding=rope", "`unit` must be one of character, word, byte, got “”"),
