@@ -34,8 +34,8 @@ def in_matrix(one, across: float, down: float) -> tuple[float, float]:
 
 
 def test_the_pointer_moves_the_row_and_a_click_keeps_it(visit) -> None:
-    one = visit("/similarity?lang=en", viewport=WIDE)
-    assert one.data("position", "pinned") == ("0", "false")
+    one = visit("/similarity?lang=en&kind=dot", viewport=WIDE)
+    assert one.data("position", "pinned") == ("64", "false")  # the middle, until somebody chooses
     square = similarity.matrix(encodings.make("sinusoidal").table(range(128), 64), "dot")
 
     def row_at(down: float) -> int:
@@ -56,8 +56,8 @@ def test_the_pointer_moves_the_row_and_a_click_keeps_it(visit) -> None:
     one.page.keyboard.press("End")
     one.until_params(p="127")
     one.page.keyboard.press("Escape")  # back to the position that the page chose
-    one.until_params(p="0")
-    one.until_data(position=0)
+    one.until_params(p="64")
+    one.until_data(position=64)
 
 
 def test_which_curves_and_which_similarity(visit) -> None:
@@ -76,7 +76,7 @@ def test_which_curves_and_which_similarity(visit) -> None:
     table = encodings.make("sinusoidal").table(range(128), 64)
     for index, kind in enumerate(("dot", "cosine", "scaled")):
         one.segment("w_kind", index)
-        one.until_params(kind=kind if index else None)
+        one.until_params(kind=None if kind == "cosine" else kind)
         one.settle()
         one.point(*in_matrix(one, 0.7, 0.3))
         square = similarity.matrix(table, kind)
@@ -102,5 +102,5 @@ def test_range_and_scale_of_the_distance(visit) -> None:
     means = one.data("values").split(" ")
     assert k > 0 and len(means) == 4
     spec = encodings.make("sinusoidal")
-    mean = similarity.by_distance(spec.table(range(512), 64)).mean[k]
+    mean = similarity.by_distance(spec.table(range(512), 64), "cosine").mean[k]
     assert abs(float(means[0]) - mean) < 1e-9

@@ -93,5 +93,5 @@ def standalone_html(name: str, data: bytes, *, title: str, caption: str = "", la
         caption=html.escape(caption),
         style=style(name),
         script=script(name).replace("export default ", "const render = "),
-        data=base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii"),
+        data=base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii"),
     )
