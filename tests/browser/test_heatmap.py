@@ -132,7 +132,7 @@ def test_a_learned_table_ends_and_nothing_is_invented(visit) -> None:
     area = one.ask("([x, y]) => Array.from({ length: 24 }, (_, i) => pv.pixel(x - 8 + i, y))", [x, y])
     assert len({tuple(c) for c in area}) > 1, "not hatched"
     assert all(max(c) - min(c) < 24 for c in area), f"a colour of the scale where nothing is: {area}"
-    assert "beyond the table’s last row" in one.drawn_texts()
+    assert "beyond the last row of the table" in one.drawn_texts()
 
     table = views.picture(encodings.make("learned"), Dims(d_model=64, n_heads=4), 128).values()
     x, y = find(one, 100, 5)

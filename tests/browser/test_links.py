@@ -84,7 +84,7 @@ def test_page_links_keep_the_parameters(visit) -> None:
 # Every translated control away from its default.
 SWITCHED = (
     "unit=byte&encoding=rope&rope_pairing=interleaved&mask=causal&precision=float64&view=sin&compare=on&base2=500&heads2=2"
-    "&kind=cosine&with=t5,shaw&head=2&p=7&m=20&n=3&qi=2&ki=4&pair=3"
+    "&kind=scaled&with=t5,shaw&head=2&p=7&m=20&n=3&qi=2&ki=4&pair=3"
 )
 CHOICES = """() => Object.fromEntries([...document.querySelectorAll('[class*=st-key-w_], [class*=_details]')].map((node) => [
   node.className.match(/st-key-\\S+/)[0],

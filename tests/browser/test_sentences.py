@@ -46,7 +46,7 @@ def test_typing_changes_strip_and_picture_while_one_types(visit) -> None:
     box = one.widget("b").locator("input")
     box.fill("")
     one.until("() => pv.alerts().length === 1")
-    assert one.alerts() == ["the sentence is empty; type at least one word"]
+    assert one.alerts() == ["Sentence B is empty: type a word, or choose one of the examples."]
     box.press_sequentially("ab")
     until_strip(one, "b", "Ba0b1")
     one.until("() => pv.alerts().length === 0 && pv.canvas()")
