@@ -83,7 +83,7 @@ def badge(sentence: str) -> None:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, remark: str = "") -> None:
     """A small table of numbers, what it means beside it; the first column names the row."""
-    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    top = "".join(f'<th scope="col">{escape(cell)}</th>' if cell else "<td></td>" for cell in head)
     body = "".join(
         f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(c)}</td>" for c in row[1:])}</tr>'
         for row in rows
