@@ -54,9 +54,22 @@ def run() -> None:
     state.bind()
     pages = _pages()
     page = st.navigation(pages, position="hidden")
+    _start_again_once()
     controls.sidebar(pages[: len(PAGES)])
     st.session_state["_in_shell"] = True
     page.run()
+
+
+_fresh = True  # until the first st.navigation of the process
+
+
+def _start_again_once() -> None:
+    """The process's first run began in Streamlit's older scheme for ``pages/`` (see ``open_page``): its widgets
+    would belong to another page than those of the next run, and the first visitor's first change would be lost."""
+    global _fresh
+    if _fresh:
+        _fresh = False
+        st.rerun()
 
 
 def open_page() -> state.Setting:

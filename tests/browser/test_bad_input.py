@@ -126,5 +126,6 @@ def test_hostile_sentences_are_shown_as_text(visit) -> None:
         assert one.page.locator("img[src=x], h1:text-is('out')").count() == 0
     # in the picture too, and in its SVG
     one.type("a", HOSTILE[1])
+    one.until_params(a=HOSTILE[1])
     one.follow("attention")
     assert any("&lt;script" in t or t == "&lt;" for t in one.drawn_texts())

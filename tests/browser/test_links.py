@@ -17,7 +17,7 @@ def assert_values_of_the_link(one) -> None:
     assert one.widget("w_heads").get_by_role("combobox").input_value() == "2"
 
 
-@pytest.mark.parametrize("path", ["/rotation", "/attention", "/order"])
+@pytest.mark.parametrize("path", ["/rotation", "/attention", "/order", "/"])
 def test_a_deep_link_opens_a_fresh_server(fresh_server, visit, path) -> None:
     one = visit(f"{path}?{SHARED}", at=fresh_server)
     assert one.page.locator(".pv-brand").is_visible()
@@ -32,6 +32,10 @@ def test_a_deep_link_opens_a_fresh_server(fresh_server, visit, path) -> None:
         assert one.canvas.get_attribute("aria-label").startswith("One clock for each of 32 pairs")
     else:
         assert one.page.locator(".pv-strip .pv-a").text_content() == "A狗0咬1人2"
+    # the very first change on this server arrives
+    with one.changing():
+        one.number("w_d_model", "64")
+        one.until_params(d_model=None)
 
 
 def test_back_and_forward_across_parameters_and_pages(visit) -> None:
