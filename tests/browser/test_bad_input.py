@@ -89,10 +89,12 @@ def test_bad_values_one_after_another(visit, subtests) -> None:
         one.until_shown(good)
 
 
-@pytest.mark.parametrize("page", ["heatmap", "similarity", "rotation", "attention"])
-def test_every_page_answers_with_one_sentence(visit, page) -> None:
-    one = visit(f"/{page}?lang=en&d_model=30")
-    assert_one_sentence(one, page, ("n_heads", "4 heads", "30", "1, 2, 3, 5, 6, 10, 15, 30 heads"))
+def test_every_page_answers_with_one_sentence(visit, subtests) -> None:
+    one = visit("/?lang=en&d_model=30")
+    for page in ("heatmap", "similarity", "rotation", "attention"):
+        one.follow(page)
+        with subtests.test(page=page):
+            assert_one_sentence(one, page, ("n_heads", "4 heads", "30", "1, 2, 3, 5, 6, 10, 15, 30 heads"))
     correct(one, "d_model")
 
 
@@ -106,7 +108,7 @@ HOSTILE = (
 
 
 def test_hostile_sentences_are_shown_as_text(visit) -> None:
-    one = visit("/?unit=word&lang=en", reduced_motion="reduce")
+    one = visit("/?unit=word&lang=en", still=True)
     count = one.ask("() => pv.all('script, img, b, h1, strong, em, code, a, iframe, .katex').length")
     for sentence in HOSTILE:
         one.type("a", sentence)

@@ -132,7 +132,7 @@ SCENES = {
 @pytest.mark.parametrize("name", SCENES)
 def test_every_control_shows_and_is_in_the_url(visit, name) -> None:
     path, steps = SCENES[name]
-    one = visit(f"{path}&lang=en", reduced_motion="reduce")
+    one = visit(f"{path}&lang=en", still=True)
     if name == "sidebar":
         one.expand()
     for param, value, act in steps:
@@ -142,7 +142,7 @@ def test_every_control_shows_and_is_in_the_url(visit, name) -> None:
         assert one.alerts() == [], (param, value)
     one.page.keyboard.press("Escape")
     one.settle()
-    other = visit(one.page.url.removeprefix(one.server), reduced_motion="reduce")
+    other = visit(one.page.url.removeprefix(one.server), still=True)
     assert other.alerts() == []
     assert other.params() == one.params()
     for each in (one, other):  # neither has a pointer or the keyboard over it

@@ -38,10 +38,10 @@ def test_the_film_moves_and_the_score_stands_still(visit, measured) -> None:
     assert max(scores) - min(scores) < 1e-6
     assert number(one, "drift") < 1e-6
 
-    rates = []
-    for _ in range(4):
-        before = one.data("fps")
-        one.until("before => Number(pv.canvas().dataset.fps) > 0 && pv.canvas().dataset.fps !== before", before)
+    one.until("() => Number(pv.canvas().dataset.fps) > 0")
+    rates = [number(one, "fps")]
+    for _ in range(3):
+        one.frames(65)
         rates.append(number(one, "fps"))
     measured(f"rotation at 64 pairs: {max(rates):.0f} frames a second, best of {len(rates)} seconds ({rates})")
     assert max(rates) > 5
@@ -105,7 +105,7 @@ def test_pause_steps_and_speed(visit) -> None:
 
 
 def test_the_handles_of_the_ruler_can_be_pulled(visit) -> None:
-    one = visit("/rotation?m=20&n=10&lang=en", reduced_motion="reduce")
+    one = visit("/rotation?m=20&n=10&lang=en", still=True)
     box = one.box()
     y = box["y"] + box["height"] - 50
     one.page.mouse.move(box["x"] + box["width"] * 0.3, y)
@@ -122,7 +122,7 @@ def test_the_handles_of_the_ruler_can_be_pulled(visit) -> None:
 
 
 def test_both_pairings_agree_with_the_core(visit) -> None:
-    one = visit("/rotation?m=9&n=5&lang=en", reduced_motion="reduce")
+    one = visit("/rotation?m=9&n=5&lang=en", still=True)
     for index, pairing in ((0, "half"), (1, "interleaved"), (0, "half")):
         if one.widget("w_rope_pairing_page").get_by_role("radio").nth(index).get_attribute("aria-checked") != "true":
             with one.changing("picture"):
@@ -141,7 +141,7 @@ def test_both_pairings_agree_with_the_core(visit) -> None:
 
 
 def test_reduced_motion_does_not_start_by_itself(visit) -> None:
-    one = visit("/rotation?lang=en", reduced_motion="reduce")
+    one = visit("/rotation?lang=en", still=True)
     assert one.data("playing", "m", "n") == ("false", "9", "5")
     one.keep()
     one.frames(30)

@@ -34,7 +34,7 @@ def in_matrix(one, across: float, down: float) -> tuple[float, float]:
 
 
 def test_the_pointer_moves_the_row_and_a_click_keeps_it(visit) -> None:
-    one = visit("/similarity?lang=en&kind=dot", viewport=WIDE)
+    one = visit("/similarity?lang=en&kind=dot", **WIDE)
     assert one.data("position", "pinned") == ("64", "false")  # the middle, until somebody chooses
     square = similarity.matrix(encodings.make("sinusoidal").table(range(128), 64), "dot")
 
@@ -61,7 +61,7 @@ def test_the_pointer_moves_the_row_and_a_click_keeps_it(visit) -> None:
 
 
 def test_which_curves_and_which_similarity(visit) -> None:
-    one = visit("/similarity?lang=en", viewport=WIDE)
+    one = visit("/similarity?lang=en", **WIDE)
     assert one.canvas.get_attribute("aria-label") == "Similarity against distance for sinusoidal, learned, RoPE, ALiBi"
     one.page.get_by_test_id("stPopover").get_by_role("button", name="encodings").click()
     with one.changing("picture"):
