@@ -1,14 +1,15 @@
 """Core results kept between reruns and shared by all sessions.
 
-Keyed by parameters, never by arrays; everything kept is read-only. ``_`` arguments are not part of the
-key: each is determined by one that is. Small results are many, large ones few, so that a server's
-memory stays bounded whatever its visitors ask for.
+Keyed by parameters, never by arrays; everything kept is read-only. Small results are many, large ones few,
+so that a server's memory stays bounded whatever its visitors ask for. functools' cache, not Streamlit's: a page
+asks up to thirty times a run, and Streamlit's takes a millisecond to answer, this one a microsecond.
 """
 
-import streamlit as st
+from functools import lru_cache
+
 import torch
 
-from posviz import attention, compare, text, views
+from posviz import attention, compare, views
 from posviz.encodings import Encoding
 from posviz.types import AttentionTrace, Dims, Refusal, Text, Tokens
 
@@ -36,44 +37,25 @@ def trace(
         )
     numbers = 7 * cells + 10 * len(tokens) * dims.d_model  # parts, scores, weights; embedding, q, k, v ...
     keep = _large_trace if numbers > LARGE else _small_trace
-    return keep(tokens.text, tokens.unit, spec.call(), spec, dims.d_model, dims.n_heads, seed, mask, max_len, precision)
+    return keep(tokens, spec, dims, seed, mask, max_len, precision)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _small_trace(sentence, unit, call, _spec, d_model, n_heads, seed, mask, max_len, precision):
-    return _attend(sentence, unit, _spec, d_model, n_heads, seed, mask, max_len, precision)
+def _attend(tokens, spec, dims, seed, mask, max_len, precision) -> AttentionTrace:
+    dtype = getattr(torch, precision)
+    return attention.attend(tokens, spec, dims, seed=seed, mask=mask, max_len=max_len, dtype=dtype)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _large_trace(sentence, unit, call, _spec, d_model, n_heads, seed, mask, max_len, precision):
-    return _attend(sentence, unit, _spec, d_model, n_heads, seed, mask, max_len, precision)
+_small_trace = lru_cache(maxsize=64)(_attend)
+_large_trace = lru_cache(maxsize=4)(_attend)
 
 
-def _attend(sentence, unit, spec, d_model, n_heads, seed, mask, max_len, precision) -> AttentionTrace:
-    return attention.attend(
-        text.tokenize(sentence, unit),
-        spec,
-        Dims(d_model=d_model, n_heads=n_heads),
-        seed=seed,
-        mask=mask,
-        max_len=max_len,
-        dtype=getattr(torch, precision),
-    )
-
-
+@lru_cache(maxsize=256)
 def difference(
     a: Tokens, b: Tokens, spec: Encoding, dims: Dims, *, seed: int, mask: str, max_len: int, precision: str
 ) -> compare.Difference:
     """How much the two sentences differ under an encoding, after matching tokens; kept without the traces."""
-    return _difference(
-        a.text, b.text, a.unit, spec.call(), spec, dims.d_model, dims.n_heads, seed, mask, max_len, precision
-    )
-
-
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _difference(a, b, unit, call, _spec, d_model, n_heads, seed, mask, max_len, precision) -> compare.Difference:
-    traces = [_attend(sentence, unit, _spec, d_model, n_heads, seed, mask, max_len, precision) for sentence in (a, b)]
-    return compare.outputs(*traces, compare.match(*(t.tokens for t in traces)))
+    traces = [_attend(side, spec, dims, seed, mask, max_len, precision) for side in (a, b)]
+    return compare.outputs(*traces, compare.match(a, b))
 
 
 def picture(
@@ -81,43 +63,24 @@ def picture(
 ) -> views.Picture | None:
     """:func:`posviz.views.picture`, kept."""
     keep = _large_picture if rows * dims.d_model > LARGE else _small_picture
-    return keep(spec.call(), spec, dims.d_model, dims.n_heads, max_len, view, seed, rows)
+    return keep(spec, dims, max_len, view=view, seed=seed, rows=rows)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _small_picture(call, _spec, d_model, n_heads, max_len, view, seed, rows) -> views.Picture | None:
-    return views.picture(_spec, Dims(d_model=d_model, n_heads=n_heads), max_len, view=view, seed=seed, rows=rows)
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _large_picture(call, _spec, d_model, n_heads, max_len, view, seed, rows) -> views.Picture | None:
-    return views.picture(_spec, Dims(d_model=d_model, n_heads=n_heads), max_len, view=view, seed=seed, rows=rows)
+_small_picture = lru_cache(maxsize=32)(views.picture)
+_large_picture = lru_cache(maxsize=6)(views.picture)
 
 
 def alikeness(spec: Encoding, dims: Dims, length: int, *, kind: str, head: int, seed: int) -> views.Alikeness:
     """:func:`posviz.views.alikeness`, kept."""
     keep = _large_alikeness if length**2 > LARGE else _small_alikeness
-    return keep(spec.call(), spec, dims.d_model, dims.n_heads, length, kind, head, seed)
+    return keep(spec, dims, length, kind=kind, head=head, seed=seed, max_len=length)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _small_alikeness(call, _spec, d_model, n_heads, length, kind, head, seed) -> views.Alikeness:
-    dims = Dims(d_model=d_model, n_heads=n_heads)
-    return views.alikeness(_spec, dims, length, kind=kind, head=head, seed=seed, max_len=length)
+_small_alikeness = lru_cache(maxsize=64)(views.alikeness)
+_large_alikeness = lru_cache(maxsize=8)(views.alikeness)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _large_alikeness(call, _spec, d_model, n_heads, length, kind, head, seed) -> views.Alikeness:
-    dims = Dims(d_model=d_model, n_heads=n_heads)
-    return views.alikeness(_spec, dims, length, kind=kind, head=head, seed=seed, max_len=length)
-
-
+@lru_cache(maxsize=64)
 def claims(spec: Encoding, dims: Dims, max_len: int, *, length: int, seed: int) -> list:
     """What the encoding promises, measured on positions 0 .. length-1; kept."""
-    return _claims(spec.call(), spec, dims.d_model, dims.n_heads, max_len, length, seed)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _claims(call, _spec, d_model, n_heads, max_len, length, seed) -> list:
-    module = _spec.build(Dims(d_model=d_model, n_heads=n_heads), max_len, torch.Generator().manual_seed(seed))
-    return _spec.claims(module, length)
+    return spec.claims(spec.build(dims, max_len, torch.Generator().manual_seed(seed)), length)

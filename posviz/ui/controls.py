@@ -36,10 +36,6 @@ def _value(param: state.Param, text: str) -> Any:
         return param.read(param.name, param.default)
 
 
-def _text(param: state.Param) -> str:
-    return st.session_state.get(param.name, param.default)
-
-
 def pick(
     name: str,
     label: str,
@@ -56,7 +52,7 @@ def pick(
     apart. shown: what it shows where the parameter says something else."""
     param = state.find(name)
     key = f"w_{name}{at}"
-    value = _value(param, _text(param))
+    value = _value(param, state.raw(name))
     st.session_state[key] = shown if shown is not None else value if value in options else next(iter(options))
     shared: dict[str, Any] = {
         "format_func": lambda v: options.get(v, str(v)),
@@ -102,12 +98,12 @@ def number(
     """
     param = state.find(name)
     key = f"w_{name}{at}"
-    value = _value(param, _text(param))
+    value = _value(param, state.raw(name))
     if value is None:
         value = fallback
     whole = isinstance(value, int)
     try:  # what was typed stays in the box, also when it is refused; nan and the like no box can hold
-        typed = (int if whole else float)(_text(param))
+        typed = (int if whole else float)(state.raw(name))
         value = typed if abs(typed) <= state.JS_SAFE else value
     except ValueError:
         pass
@@ -127,7 +123,7 @@ def number(
 def toggle(name: str, label: str, *, help: str | None = None) -> bool:
     param = state.find(name)
     key = f"w_{name}"
-    value = _value(param, _text(param))
+    value = _value(param, state.raw(name))
     st.session_state[key] = value in (True, "on")
     return st.toggle(label, key=key, help=help, on_change=_commit, args=(name, key))
 
@@ -142,25 +138,44 @@ def mask_names() -> dict[str, str]:
     return {"none": _("full"), "causal": _("causal")}
 
 
-def sidebar(pages: Sequence[st.Page]) -> None:
-    """Brand, language, pages, sentences, encoding, sizes: the same on every page."""
+def sidebar(pages: Sequence[st.Page]) -> Callable[[], None]:
+    """Brand, language, pages, sentences, encoding, sizes: the same on every page.
+
+    Draws the sentences, which a page needs, and returns what draws the rest in its place: a page is drawn
+    before it, so that the picture is the first to change.
+    """
     with st.sidebar:
-        left, right = st.columns([1, 1], vertical_alignment="center")
-        left.html('<div class="pv-brand">posviz</div>')
-        with right:
-            _language()
-        with st.container(key="nav", gap=None):
-            for page in pages:
-                st.page_link(page, label=page.title, width="stretch")
+        head, sentences, rest = st.container(), st.container(), st.container()
+    with sentences:
         _sentences()
-        pick("unit", _("cut into"), {"character": _("characters"), "word": _("words"), "byte": _("bytes")})
-        pick("encoding", _("position encoding"), encoding_names(), style="select")
-        _knobs(st.session_state.get("w_encoding", "none"))
-        _sizes()
-        with st.expander(_("more")):
-            number("seed", _("seed"), step=1, help=_("Draws the untrained embeddings, projections and tables."))
-            pick("mask", _("mask"), mask_names())
-            pick("precision", _("computed in"), {name: name for name in state.PRECISIONS})
+
+    def draw() -> None:
+        with head:
+            _head(pages)
+        with rest:
+            _settings()
+
+    return draw
+
+
+def _head(pages: Sequence[st.Page]) -> None:
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.html('<div class="pv-brand">posviz</div>', width="content")
+        _language()
+    with st.container(key="nav", gap=None):
+        for page in pages:
+            st.page_link(page, label=page.title, width="stretch")
+
+
+def _settings() -> None:
+    pick("unit", _("cut into"), {"character": _("characters"), "word": _("words"), "byte": _("bytes")})
+    pick("encoding", _("position encoding"), encoding_names(), style="select")
+    _knobs(st.session_state.get("w_encoding", "none"))
+    _sizes()
+    with st.expander(_("more")):
+        number("seed", _("seed"), step=1, help=_("Draws the untrained embeddings, projections and tables."))
+        pick("mask", _("mask"), mask_names())
+        pick("precision", _("computed in"), {name: name for name in state.PRECISIONS})
 
 
 def _language() -> None:
@@ -180,9 +195,9 @@ def _language() -> None:
 
 def _sentences() -> None:
     for side in ("a", "b"):
-        mark, box = st.columns([1, 6], vertical_alignment="center", gap="small")
-        mark.html(f'<div class="pv-side pv-{side}"><span class="pv-dot"></span>{side.upper()}</div>')
-        box.text_input(
+        row = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False)
+        row.html(f'<div class="pv-side pv-{side}"><span class="pv-dot"></span>{side.upper()}</div>', width="content")
+        row.text_input(
             _("sentence {side}").format(side=side.upper()),
             value=state.PARAMS[side].default,
             key=side,
@@ -193,17 +208,22 @@ def _sentences() -> None:
             placeholder=_("type a sentence"),
             label_visibility="collapsed",
         )
-    left, right = st.columns([1, 1])
-    left.button(_("⇅ swap"), on_click=_swap, width="stretch", help=_("Exchanges A and B."))
-    with right.popover(_("examples"), width="stretch"):
-        for i, (a, b, unit) in enumerate(PRESETS):
-            st.button(
-                f"{_short(a)} / {_short(b)}",
-                key=f"preset{i}",
-                on_click=_set_sentences,
-                args=(a, b, unit),
-                width="stretch",
-            )
+    row = st.container(horizontal=True)
+    row.button(_("⇅ swap"), on_click=_swap, width="stretch", help=_("Exchanges A and B."))
+    row.menu_button(
+        _("examples"),
+        range(len(PRESETS)),
+        format_func=lambda i: f"{_short(PRESETS[i][0])} / {_short(PRESETS[i][1])}",
+        key="preset",
+        on_click=_preset,
+        width="stretch",
+    )
+
+
+def _preset() -> None:
+    chosen = st.session_state["preset"]
+    if chosen is not None:
+        _set_sentences(*PRESETS[chosen])
 
 
 def _short(sentence: str, limit: int = 14) -> str:

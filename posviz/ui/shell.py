@@ -1,5 +1,7 @@
 """The same bones on every page: navigation, shared controls, header, the picture or one sentence, proof, details."""
 
+import gc
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +19,10 @@ ROOT = Path(__file__).parents[2]
 # A sentence is small: two threads gain nothing on it, and on a busy machine they wait for each other
 # (30 times slower when measured with both cores taken). Visitors share the cores instead.
 torch.set_num_threads(1)
+
+# The thread that sends must not wait 5 ms for the one that draws each time it has sent a message, nor the other
+# way round after each torch call.
+sys.setswitchinterval(0.0005)
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,15 @@ PAGES = (
 
 
 def _pages() -> list[st.Page]:
+    """This session's pages in its language; made once, since a page looks for its file."""
+    lang = current()
+    kept = st.session_state.get("_pages")
+    if kept is None or kept[0] != lang:
+        kept = st.session_state["_pages"] = (lang, _new_pages())
+    return kept[1]
+
+
+def _new_pages() -> list[st.Page]:
     def page(info: PageInfo, url_path: str, **options) -> st.Page:
         return st.Page(ROOT / "pages" / f"{info.name}.py", title=_(info.title), url_path=url_path, **options)
 
@@ -55,9 +70,12 @@ def run() -> None:
     pages = _pages()
     page = st.navigation(pages, position="hidden")
     _start_again_once()
-    controls.sidebar(pages[: len(PAGES)])
+    draw_sidebar = controls.sidebar(pages[: len(PAGES)])
     st.session_state["_in_shell"] = True
-    page.run()
+    try:
+        page.run()
+    finally:  # also when the page went wrong
+        draw_sidebar()
 
 
 _fresh = True  # until the first st.navigation of the process
@@ -69,6 +87,9 @@ def _start_again_once() -> None:
     global _fresh
     if _fresh:
         _fresh = False
+        # Streamlit collects garbage after every run, before the last of it is sent. What torch and streamlit
+        # have loaded by now stays anyway: without those objects a collection takes no time.
+        gc.freeze()
         st.rerun()
 
 

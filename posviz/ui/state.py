@@ -215,17 +215,23 @@ KNOBS: dict[str, Param] = {
 
 
 def bind() -> None:
-    """Draw the hidden boxes; call once a run, before any control."""
+    """Draw the hidden boxes; call once a run, before any control.
+
+    Only of parameters that the link or the session has: every box costs, and most are never touched.
+    """
     mended = st.session_state.setdefault("_mended", set())  # set by hand since: the link no longer counts
     st.session_state["_repeated"] = {
         name: values
         for name in st.query_params
         if (name in PARAMS or name in KNOBS) and name not in mended and len(values := st.query_params.get_all(name)) > 1
     }
+    texts = {}
     with st.container(key="url"):
         for param in active():
-            if param.name not in ("a", "b"):  # the sentences are plain text: their visible boxes are bound
-                st.text_input(param.name, value=param.default, key=param.name, bind="query-params")
+            # the sentences are plain text: their visible boxes are bound
+            if param.name not in ("a", "b") and (param.name in st.session_state or param.name in st.query_params):
+                texts[param.name] = st.text_input(param.name, value=param.default, key=param.name, bind="query-params")
+    st.session_state["_texts"] = texts  # a run asks a hundred times, and session_state is slow
 
 
 def find(name: str) -> Param:
@@ -235,7 +241,9 @@ def find(name: str) -> Param:
 
 def raw(name: str) -> str:
     """The text of a parameter in this session."""
-    return st.session_state.get(name, find(name).default)
+    if name in ("a", "b"):
+        return st.session_state.get(name, PARAMS[name].default)
+    return st.session_state.get("_texts", {}).get(name, find(name).default)
 
 
 def get(name: str) -> Any:
@@ -272,7 +280,7 @@ def mend(name: str) -> None:
 def put(name: str, value: Any) -> None:
     """Set a parameter; only from a callback, or before ``bind`` in a run."""
     mend(name)
-    st.session_state[name] = write(value)
+    st.session_state[name] = st.session_state.setdefault("_texts", {})[name] = write(value)
 
 
 class Setting:

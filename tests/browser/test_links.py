@@ -21,7 +21,7 @@ def assert_values_of_the_link(one) -> None:
 def test_a_deep_link_opens_a_fresh_server(fresh_server, visit, path) -> None:
     one = visit(f"{path}?{SHARED}", at=fresh_server)
     assert one.page.locator(".pv-brand").is_visible()
-    assert one.widget("nav").get_by_role("link").count() == 5
+    one.until("() => document.querySelectorAll('.st-key-nav a').length === 5")
     assert one.alerts() == []
     assert_values_of_the_link(one)
     # nothing of Streamlit's own navigation, and no "page not found"

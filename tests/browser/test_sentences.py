@@ -62,20 +62,18 @@ def test_unit_examples_and_swap(visit) -> None:
         if text:
             until_strip(one, "a", text)
 
-    buttons = one.page.locator("[class*=st-key-preset] button")
     for i in (0, 4):
         a, b, unit = PRESETS[i]
-        one.page.get_by_test_id("stPopover").get_by_role("button", name="examples").click()
+        one.page.get_by_role("button", name="examples").click()
         with one.changing("picture"):
-            buttons.nth(i).click()
+            one.page.get_by_role("menuitem").nth(i).click()
         one.until(
             "([a, b]) => ['a', 'b'].every((side, i) =>"
             " document.querySelector(`.st-key-${side} input`).value === [a, b][i])",
             [a, b],
         )
         one.until_params(unit=None if unit == "character" else unit)
-        one.page.keyboard.press("Escape")
-        buttons.first.wait_for(state="hidden")
+        one.page.get_by_role("menu").wait_for(state="hidden")
 
     before = strip(one)
     with one.changing("picture"):
