@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from posviz.encodings.base import Encoding, PositionModule
 from posviz.types import (
@@ -146,8 +147,7 @@ def trace(
     added = hidden - embedding if spec.kind == "additive" else torch.zeros_like(embedding)
 
     def heads(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        # (L, d) @ (d, d) -> (L, d) -> (L, H, e) -> (H, L, e)
-        return (x @ w).unflatten(-1, (dims.n_heads, dims.d_head)).transpose(0, 1)
+        return split_heads(x @ w, dims.n_heads)
 
     q, k, v = (heads(hidden, w) for w in projections[:3])
     q_rotated, k_rotated = module.rotate(q, k, positions, positions)
@@ -159,7 +159,7 @@ def trace(
     allowed = allowed_cells(len(tokens), mask)
     weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
     head_outputs = weights @ v  # (H, L, e)
-    output = head_outputs.transpose(0, 1).flatten(1) @ projections.w_o  # (L, H * e) @ (d, d)
+    output = join_heads(head_outputs) @ projections.w_o  # (L, H * e) @ (d, d)
 
     if spec.kind == "additive":
         parts = _additive_parts(embedding, added, projections, heads, scale)
@@ -193,6 +193,58 @@ def trace(
         head_outputs=read_only(head_outputs),
         output=read_only(output),
     )
+
+
+class Past(NamedTuple):
+    """Keys (already turned), values (..., H, L, e) and positions (L,) of tokens that are not computed again."""
+
+    k: torch.Tensor
+    v: torch.Tensor
+    positions: torch.Tensor
+
+
+def mix(
+    hidden: torch.Tensor,
+    module: PositionModule,
+    projections: Projections,
+    *,
+    mask: str = "causal",
+    positions: torch.Tensor | None = None,
+    past: Past | None = None,
+) -> tuple[torch.Tensor, Past]:
+    """The same layer without its intermediates, for training and generation: (..., L, d) -> (..., L, d).
+
+    ``hidden`` is the layer's input as it is: ``module.embed`` is not called, since a model embeds once and
+    has several layers. positions (L,) default to 0 .. L-1; with ``past`` the queries see its keys too.
+    Returns the output and the keys and values for the next call.
+    """
+    heads = module.dims.n_heads
+    if positions is None:
+        positions = torch.arange(hidden.shape[-2])
+    q, k, v = (split_heads(hidden @ w, heads) for w in projections[:3])  # (..., H, L, e)
+    q, k = module.rotate(q, k, positions, positions)
+    k_positions = positions
+    if past is not None:
+        k, v = torch.cat([past.k, k], -2), torch.cat([past.v, v], -2)
+        k_positions = torch.cat([past.positions, positions])
+    offset = module.bias(q, k, positions, k_positions)
+    if mask == "causal":
+        later = k_positions[None, :] > positions[:, None]  # (Lq, Lk)
+        offset = torch.zeros_like(later, dtype=q.dtype).masked_fill(later, -torch.inf) + offset
+    heads_out = functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=offset.expand(*q.shape[:-1], k.shape[-2]), scale=module.spec.scale(module.dims.d_head)
+    )
+    return join_heads(heads_out) @ projections.w_o, Past(k, v, k_positions)
+
+
+def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
+    """(..., L, d) -> (..., L, H, e) -> (..., H, L, e)"""
+    return x.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
+
+
+def join_heads(x: torch.Tensor) -> torch.Tensor:
+    """(..., H, L, e) -> (..., L, H, e) -> (..., L, d)"""
+    return x.transpose(-3, -2).flatten(-2)
 
 
 def allowed_cells(length: int, mask: str) -> torch.Tensor:

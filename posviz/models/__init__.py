@@ -1,0 +1,1 @@
+"""Models with trained weights behind the core's own attention."""
