@@ -139,12 +139,23 @@ def trace(
     *,
     seed: int,
     mask: str,
+    added: torch.Tensor | None = None,
 ) -> AttentionTrace:
-    """The layer itself, for any embedding (L, d_model), module and projections."""
+    """The layer itself, for any embedding (L, d_model), module and projections.
+
+    added: what position has already put into this layer's input beside ``embedding``, (L, d_model); a model
+    of several layers embeds once, so that only its first layer can tell content from position. By default
+    ``module.embed`` adds it here.
+    """
     spec, dims = module.spec, module.dims
     positions = torch.arange(len(tokens))
-    hidden = module.embed(embedding)
-    added = hidden - embedding if spec.kind == "additive" else torch.zeros_like(embedding)
+    if added is None:
+        hidden = module.embed(embedding)
+        added = hidden - embedding if spec.kind == "additive" else torch.zeros_like(embedding)
+        split = spec.kind == "additive"
+    else:
+        hidden = embedding + added
+        split = bool(added.any())
 
     def heads(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return split_heads(x @ w, dims.n_heads)
@@ -161,7 +172,7 @@ def trace(
     head_outputs = weights @ v  # (H, L, e)
     output = join_heads(head_outputs) @ projections.w_o  # (L, H * e) @ (d, d)
 
-    if spec.kind == "additive":
+    if split:
         parts = _additive_parts(embedding, added, projections, heads, scale)
     elif spec.kind == "rotary":
         content = q @ k.mT * scale

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 FILE = Path(__file__).with_name("poems.txt.gz")
+VOCABULARY = Path(__file__).with_name("vocabulary.txt")
 FORMS = ("quatrain", "verse", "song")
 PAD, UNKNOWN, END = "⟨pad⟩", "⟨?⟩", "⟨end⟩"
 # A text begins with its form: a quatrain ends after four lines, a verse goes on, a song is free.
@@ -35,12 +36,17 @@ def _rows() -> tuple[tuple[str, str, str], ...]:
         return tuple(row for row in rows if len(row) == 3)
 
 
-@cache
-def vocabulary() -> tuple[str, ...]:
+def count_vocabulary() -> tuple[str, ...]:
     """Special tokens, marks, then the characters of the training texts by how often they occur."""
     counts = Counter(c for form in FORMS for text in poems("train", form) for c in text)
     common = [c for c, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n >= MIN_COUNT]
     return (*SPECIAL, *MARKS, *(c for c in common if c not in MARKS))
+
+
+@cache
+def vocabulary() -> tuple[str, ...]:
+    """``count_vocabulary`` as it was counted for the training, one piece a line: an app need not read the poems."""
+    return tuple(VOCABULARY.read_text("utf-8").splitlines())
 
 
 @cache
