@@ -10,7 +10,7 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import animation, heads, heatmaps, pages, start
+from benchmarks import animation, heads, heatmaps, pages, start, twins
 from benchmarks.table import Row, attempt, markdown
 
 SECTIONS = {
@@ -19,6 +19,7 @@ SECTIONS = {
     "heads": heads.measure,
     "animation": animation.measure,
     "start": start.measure,
+    "twins": twins.measure,
 }
 RESULTS = Path(__file__).with_name("results")
 PACKAGES = ("streamlit", "plotly", "torch", "numpy", "bertviz")

@@ -1,6 +1,6 @@
 """Attention: every head of both sentences, and their difference with the words matched."""
 
-from posviz.ui import shell
+from posviz.ui import blocks, shell
 from posviz.ui.lang import _
 from posviz.ui.scenes import attention
 
@@ -14,11 +14,13 @@ shell.header(
 with shell.guard():
     scene = attention.build(setting)
     attention.show(scene)
-    shell.proof(attention.proof(setting, scene))
+    shell.proof(attention.proof(scene))
+    for sentence in attention.notes(scene):
+        blocks.note(sentence)
     shell.details(
         "attention",
         formula=lambda: attention.formula(scene),
-        code=lambda: attention.code(setting),
+        code=lambda: attention.code(setting, scene),
         save=lambda: attention.downloads(setting, scene),
-        badge=shell.untrained(setting),
+        badge=attention.badge(setting, scene),
     )

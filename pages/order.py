@@ -16,6 +16,7 @@ with shell.guard():
     shell.proof(order.proof(setting, scene))
     for sentence in order.notes(setting, scene):
         blocks.note(sentence)
+    order.twins(setting)
     shell.details(
         "order",
         formula=lambda: order.formula(scene),

@@ -4,6 +4,7 @@ A picture keeps the cheapest description that is still exact (frequencies, a pro
 diagonals, or the cells themselves), so that a browser can draw 8192 x 1024 cells from a few kilobytes.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -107,10 +108,16 @@ def picture(
     max_len); more than max_len show where a learned table ends. Raises :class:`Refusal`.
     """
     module = spec.build(dims, max_len, torch.Generator().manual_seed(seed))
+    if rows is not None and spec.pictures:
+        whole_number("rows", rows, 1, MAX_ROWS)
+    return picture_of(module, max_len if rows is None else rows, view=view)
+
+
+def picture_of(module: PositionModule, rows: int, *, view: str | None = None) -> Picture | None:
+    """:func:`picture` of a module that is there, say a trained one; it is left as it is."""
+    spec, module = module.spec, copy.deepcopy(module)
     if not spec.pictures:
         return None
-    if rows is not None:
-        whole_number("rows", rows, 1, MAX_ROWS)
     view = spec.pictures[0] if view is None else view
     if view not in spec.pictures:
         raise Refusal(
@@ -123,7 +130,7 @@ def picture(
             allowed=", ".join(spec.pictures),
             got=shown(view),
         )
-    return _PICTURES[view](module, max_len if rows is None else rows)
+    return _PICTURES[view](module, rows)
 
 
 def _table(module: PositionModule, rows: int) -> Picture:
@@ -247,6 +254,14 @@ def alikeness(
     similarity.check_kind(kind)
     check_square(length)
     module = spec.build(dims, max(length, max_len), torch.Generator().manual_seed(seed))
+    return alikeness_of(module, length, kind=kind, head=head)
+
+
+def alikeness_of(module: PositionModule, length: int, *, kind: str = "dot", head: int = 0) -> Alikeness:
+    """:func:`alikeness` of a module that is there, say a trained one; it is left as it is."""
+    similarity.check_kind(kind)
+    check_square(length)
+    spec, dims, module = module.spec, module.dims, copy.deepcopy(module)
     with torch.no_grad():
         if spec.kind == "bias":
             whole_number("head", head, 0, dims.n_heads - 1)

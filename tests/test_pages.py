@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from posviz import encodings
+from posviz.models.twins import sample, store
 from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
@@ -44,7 +46,7 @@ def refusals(app: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", (*PAGES, "twins"))
 def test_page_runs_in_both_languages(page: str, lang: str) -> None:
     app = open_page(page, lang=lang)
     assert not app.exception
@@ -203,6 +205,117 @@ def test_causal_mask_and_mirror_are_explained() -> None:
     assert "share no word" in shown(open_page("order", lang="en", a="猫", b="狗"))
     assert "Unmatched: 0 of A's and 1 of B's words" in shown(open_page("order", lang="en", a="我爱你", b="我很爱你"))
     assert "nearest occurrence" in shown(open_page("order", lang="en", a="我知道你知道", b="你知道我知道"))
+
+
+# ---------------------------------------------------------------- trained twins
+def test_the_attention_page_begins_with_trained_heads() -> None:
+    app = open_page("attention", lang="en")
+    text = shown(app)
+    assert "bundled twin · trained on 88,000 texts" in text and "untrained" not in text.split("bundled twin")[1]
+    app.session_state["model"] = "untrained"
+    app.run()
+    assert "untrained · seed 0" in shown(app)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"a": "dog", "b": "god"},  # no character that a twin knows
+        {"unit": "word"},
+        {"a": "好" * 200, "b": "好" * 200, "max_len": "200"},
+    ],
+)
+def test_what_no_twin_can_read_is_shown_untrained(given: dict[str, str]) -> None:
+    app = open_page("attention", lang="en", **given)
+    assert refusals(app) == []
+    assert "untrained · seed 0" in shown(app)
+
+
+def test_unknown_characters_are_named() -> None:
+    text = shown(open_page("attention", lang="en", a="我龘你", b="你<我"))
+    assert "these are not among them and all look alike to them: 龘 <" in text
+
+
+@pytest.mark.parametrize("name", store.available())
+@pytest.mark.parametrize("layer", ["1", "2", "3"])
+def test_every_layer_of_every_twin(name: str, layer: str) -> None:
+    app = open_page("attention", encoding=name, layer=layer)
+    assert not app.exception
+    assert refusals(app) == []
+    assert "pv-fails" not in html(app)
+    app.session_state["attention_details"] = "code"
+    app.run()
+    namespace: dict = {}
+    exec(app.code[0].value, namespace)
+    assert float((namespace["values"] - torch.tensor(namespace["trace"].weights)).abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"layer": "4"}, "`layer` must be from 1 to the twin's 3 layers, got 4"),
+        ({"layer": "0"}, "`layer` must be a whole number from 1 to 12, got 0"),
+        ({"model": "gpt"}, "`model` must be one of , twin, untrained, got gpt"),
+        ({"model": "twin", "a": "我" * 160, "max_len": "200"}, "the twins take up to 159 characters, got 160"),
+    ],
+)
+def test_bad_choices_of_a_twin(given: dict[str, str], sentence: str) -> None:
+    assert refusals(open_page("attention", lang="en", **given)) == [sentence]
+
+
+def test_probabilities_of_both_sentences() -> None:
+    text = shown(open_page("order", lang="en"))
+    assert "Which of the two would a model write that has been trained?" in text
+    assert len(re.findall(r"\d\.\d×10⁻", text.split("Which of the two")[1])) == 2 * len(store.available())
+    assert "Which of the two" not in shown(open_page("order", lang="en", a="dog", b="god"))
+
+
+def test_trained_tables_beside_the_untrained() -> None:
+    app = open_page("heatmap", lang="en", encoding="learned", compare="trained")
+    assert not app.exception and refusals(app) == []
+    assert "untrained · seed 0 | bundled twin" in shown(app)
+    app = open_page("heatmap", lang="en", encoding="sinusoidal", compare="trained")  # nothing to train
+    assert not app.exception and refusals(app) == []
+    for encoding in ("learned", "t5"):
+        assert not open_page("similarity", encoding=encoding, **{"with": "learned,t5"}).exception
+
+
+def test_twins_write_and_are_kept() -> None:
+    app = open_page("twins", lang="en", opening="明月")
+    assert not app.exception and refusals(app) == []
+    text = shown(app)
+    assert text.count("明月") == len(store.available())
+    assert len(re.findall("pv-number", html(app))) >= 3
+    assert "poems of sixteen lines" in text
+    app.session_state["twins_details"] = "code"
+    app.run()
+    namespace: dict = {}
+    exec(app.code[0].value, namespace)
+    flat = re.sub(r"\s", "", shown(app))
+    for poem in namespace["values"].values():
+        lines = [words + mark for words, mark in sample.lines(poem)]
+        assert all(line.replace("明月", "", 1) in flat for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"opening": "春" * 41}, "the opening may have up to 40 characters, got 41"),
+        ({"temperature": "-1"}, "`temperature` must be a finite number from 0 and up to 5, got -1.0"),
+        ({"temperature": "nan"}, "`temperature` must be a finite number from 0 and up to 5, got nan"),
+        ({"dice": "x"}, "`dice` must be a whole number from 0 to 2147483647, got 'x'"),
+        ({"form": "haiku"}, "`form` must be one of quatrain, verse, song, got haiku"),
+    ],
+)
+def test_bad_wishes_for_a_poem(given: dict[str, str], sentence: str) -> None:
+    assert refusals(open_page("twins", lang="en", **given)) == [sentence]
+
+
+@pytest.mark.parametrize("opening", ["<script>alert(1)</script>", "$x$ *b*", "龘", "", " ", "👩‍👩‍👧‍👦", "，。"])
+def test_any_opening_is_text(opening: str) -> None:
+    app = open_page("twins", opening=opening)
+    assert not app.exception and refusals(app) == []
+    assert "<script>" not in html(app)
 
 
 def test_standalone_html_needs_no_network() -> None:

@@ -11,6 +11,8 @@ import torch
 
 from posviz import attention, compare, views
 from posviz.encodings import Encoding
+from posviz.models.base import ModelTrace
+from posviz.models.twins import store
 from posviz.types import AttentionTrace, Dims, Refusal, Text, Tokens
 
 LARGE = 250_000  # numbers in a result of which only a few are kept
@@ -56,6 +58,32 @@ def difference(
     """How much the two sentences differ under an encoding, after matching tokens; kept without the traces."""
     traces = [_attend(side, spec, dims, seed, mask, max_len, precision) for side in (a, b)]
     return compare.outputs(*traces, compare.match(a, b))
+
+
+@lru_cache(maxsize=64)
+def twin_trace(name: str, sentence: str) -> ModelTrace:
+    """Every layer of the trained twin of that name on a sentence."""
+    twin = store.load(name)
+    return twin.trace(twin.tokenize(sentence))
+
+
+@lru_cache(maxsize=256)
+def twin_log_probability(name: str, sentence: str) -> float:
+    """Natural logarithm of the probability that a trained twin gives to a sentence, its end included."""
+    twin = store.load(name)
+    return float(twin.log_probabilities(twin.tokenize(sentence)).sum())
+
+
+@lru_cache(maxsize=16)
+def twin_picture(name: str, view: str, rows: int) -> views.Picture | None:
+    """What a trained twin's encoding looks like."""
+    return views.picture_of(store.load(name).model.position, rows, view=view)
+
+
+@lru_cache(maxsize=64)
+def twin_alikeness(name: str, length: int, kind: str, head: int) -> views.Alikeness:
+    """How alike positions are to a trained twin."""
+    return views.alikeness_of(store.load(name).model.position, length, kind=kind, head=head)
 
 
 def picture(

@@ -120,6 +120,21 @@ def number(
     )
 
 
+def words(name: str, label: str, *, placeholder: str = "", width: int | str = "stretch") -> None:
+    """A line of text, committed with Enter."""
+    key = f"w_{name}"
+    st.session_state[key] = state.raw(name)
+    st.text_input(
+        label,
+        key=key,
+        placeholder=placeholder,
+        label_visibility="collapsed",
+        width=width,
+        on_change=_commit,
+        args=(name, key),
+    )
+
+
 def toggle(name: str, label: str, *, help: str | None = None) -> bool:
     param = state.find(name)
     key = f"w_{name}"

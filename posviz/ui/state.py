@@ -18,6 +18,7 @@ import torch
 from posviz import encodings, text
 from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
+from posviz.models.twins.corpus import FORMS
 from posviz.similarity import KINDS
 from posviz.types import (
     LANGUAGES,
@@ -151,7 +152,7 @@ PARAMS: dict[str, Param] = {
         Param("lang", "", lambda name, raw: _one_of(name, raw, LANGUAGES) if raw else current()),
         # pages
         choice("view", "", ("", *dict.fromkeys(view for cls in encodings.ENCODINGS.values() for view in cls.pictures))),
-        choice("compare", "off", ("off", "on")),
+        choice("compare", "off", ("off", "on", "trained")),
         Param("base2", "100", read_base),
         Param("d_model2", "", _optional),
         Param("heads2", "", _optional),
@@ -159,6 +160,7 @@ PARAMS: dict[str, Param] = {
         choice("kind", "cosine", KINDS),
         Param("p", "", _optional),
         Param("with", "sinusoidal,learned,rope,alibi", lambda name, raw: _encoding_list(name, raw)),
+        choice("trained", "on", ("on", "off")),
         Param("k", "5", _limited(0, MAX_LEN - 1)),
         Param("m", "", _optional),
         Param("n", "", _optional),
@@ -166,6 +168,12 @@ PARAMS: dict[str, Param] = {
         Param("ki", "", _optional),
         Param("pair", "", _optional),
         Param("cell", "", _cell),
+        choice("model", "", ("", "twin", "untrained")),  # "": the twin of the encoding, if it has one
+        Param("layer", "1", _limited(1, 12)),
+        Param("opening", "春", lambda name, raw: raw),
+        choice("form", "quatrain", FORMS),
+        Param("temperature", "0.8", lambda name, raw: read_float(name, raw, 0.0, 5.0)),
+        Param("dice", "0", _limited(0, MAX_SEED)),
         Param("row", "", _optional),
         Param("col", "", _optional),
     )

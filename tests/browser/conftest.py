@@ -46,6 +46,8 @@ window.pv = {
     return [...root.querySelectorAll(selector), ...hosts.flatMap((host) => pv.all(selector, host.shadowRoot))]
   },
   canvas() { return pv.all('canvas[data-painted]')[0] },
+  // What a page is about: its canvas, or the poems once they are written.
+  picture() { return pv.canvas() ?? (document.querySelector('.pv-cursor') ? null : document.querySelector('.pv-poem')) },
   // The script has run, and every widget has been loaded.
   idle() {
     const app = document.querySelector('[data-testid=stApp]')
@@ -227,7 +229,7 @@ class Visit:
 
     def settle(self) -> "Visit":
         """Until the script has run, and the picture (or the sentence in its place) is there."""
-        self.until("() => pv.idle() && (pv.alerts().length || (pv.numbers().length && pv.canvas()))")
+        self.until("() => pv.idle() && (pv.alerts().length || (pv.numbers().length && pv.picture()))")
         return self
 
     def until(self, script: str, value: Any = None) -> Any:

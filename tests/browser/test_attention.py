@@ -50,7 +50,7 @@ def unpin(one) -> None:
 
 
 def test_every_cell_is_the_weight_of_the_trace(visit) -> None:
-    one = visit("/attention?lang=en")
+    one = visit("/attention?model=untrained&lang=en")
     unpin(one)
     cells = one.ask(SCAN)
     a, b, difference = traces()
@@ -71,7 +71,7 @@ def test_every_cell_is_the_weight_of_the_trace(visit) -> None:
 
 
 def test_hovering_shows_where_the_score_comes_from(visit) -> None:
-    one = visit("/attention?lang=en")
+    one = visit("/attention?model=untrained&lang=en")
     unpin(one)
     hint = "Point at a cell"
     assert any(t.startswith(hint) for t in one.drawn_texts())
@@ -96,7 +96,7 @@ def test_hovering_shows_where_the_score_comes_from(visit) -> None:
 
 
 def test_masked_cells_look_masked(visit) -> None:
-    one = visit("/attention?mask=causal&lang=en")
+    one = visit("/attention?model=untrained&mask=causal&lang=en")
     unpin(one)
     cells = one.ask(SCAN)
     for key, (*_, value, masked) in cells.items():
@@ -122,7 +122,7 @@ def test_masked_cells_look_masked(visit) -> None:
 
 
 def test_a_heads_title_opens_it_and_escape_returns(visit) -> None:
-    one = visit("/attention?lang=en")
+    one = visit("/attention?model=untrained&lang=en")
     box = one.box()
     titles = one.ask(
         """() => {
@@ -151,7 +151,7 @@ def test_a_heads_title_opens_it_and_escape_returns(visit) -> None:
 
 
 def test_without_position_the_difference_is_all_zero(visit) -> None:
-    one = visit("/attention?encoding=none&lang=en")
+    one = visit("/attention?model=untrained&encoding=none&lang=en")
     unpin(one)
     cells = {key: cell for key, cell in one.ask(SCAN).items() if key.startswith("d,")}
     assert len(cells) == 4 * 9

@@ -50,7 +50,7 @@ def in_popover(button: str, act):
 # page, parameters at the start, then (parameter, its text in the URL, what a person does)
 SCENES = {
     "sidebar": (
-        "/attention?a=dog+bites+man&b=man+bites+dog",
+        "/attention?a=dog+bites+man&b=man+bites+dog&model=untrained",
         [
             ("unit", "word", segment("w_unit", 1)),
             ("encoding", "learned", select("w_encoding", "learned")),

@@ -26,7 +26,7 @@ def draw(p: torch.Tensor, dice: torch.Tensor) -> torch.Tensor:
 
     Sorting makes equal dice mean the same for every twin: a low throw is a likely character in each.
     """
-    ordered, pieces = p.sort(-1, descending=True, stable=True)
+    ordered, pieces = p.sort(dim=-1, descending=True, stable=True)
     at = (ordered.cumsum(-1) <= dice[:, None] * ordered.sum(-1, keepdim=True)).sum(-1, keepdim=True)
     return pieces.gather(-1, at.clamp(max=p.shape[-1] - 1))[:, 0]
 

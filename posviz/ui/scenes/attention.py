@@ -7,11 +7,13 @@ import numpy as np
 import streamlit as st
 
 from posviz import compare
+from posviz.models.twins import corpus, store
+from posviz.models.twins.model import MAX_LEN
 from posviz.text import visible
-from posviz.types import AttentionTrace
-from posviz.ui import blocks, cached, controls, save, state
+from posviz.types import AttentionTrace, Refusal, Text
+from posviz.ui import blocks, cached, controls, save, shell, state
 from posviz.ui.canvas import heads as canvas
-from posviz.ui.lang import _, labels
+from posviz.ui.lang import N_, _, labels
 
 KEY = "attention_canvas"
 PART_CELLS = 1_000_000  # numbers of score parts that travel; beyond, only weights do
@@ -19,16 +21,41 @@ PART_CELLS = 1_000_000  # numbers of score parts that travel; beyond, only weigh
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Both traces, the matched words, and the difference of the weights between them."""
+    """Both traces, the matched words, and the difference of the weights between them.
+
+    twin, layer: the trained model and which of its layers; None and 0 for the untrained layer.
+    """
 
     a: AttentionTrace
     b: AttentionTrace
     pairs: tuple[tuple[int, int], ...]
     difference: np.ndarray
+    twin: store.Trained | None = None
+    layer: int = 0
+
+    @property
+    def tolerance(self) -> float:
+        """Rounding of a softmax and of a sum of scores, in what the layer was computed in."""
+        return 1e-4 if self.a.weights.dtype == np.float32 else 1e-10
+
+
+def _twin_wanted() -> bool:
+    """Whether heads of a trained twin are shown: what somebody chose, else where there is one that can read both."""
+    model = state.raw("model")
+    return model == "twin" or (model == "" and _twin_suits())
+
+
+def _twin_suits() -> bool:
+    if state.raw("encoding") not in store.available() or state.raw("unit") != "character":
+        return False
+    known = corpus.index()
+    return all(len(s) < MAX_LEN and any(c in known for c in s) for s in (state.raw("a"), state.raw("b")))
 
 
 def claim() -> str:
-    """One sentence under the title, true under the chosen mask."""
+    """One sentence under the title, true of the chosen model and mask."""
+    if _twin_wanted():
+        return _("A small model trained on classical Chinese: its heads have learned where to look.")
     if state.raw("mask") == "causal":
         return _("A − B with the words matched: under a causal mask it shows the order even without position.")
     return _("Same weights, too. A − B has the words matched: without position it is all zero.")
@@ -36,6 +63,8 @@ def claim() -> str:
 
 def build(setting: state.Setting) -> Scene:
     state.check()
+    if _twin_wanted():
+        return _twin_scene(setting)
     layer = {
         "seed": setting.seed,
         "mask": setting.mask,
@@ -47,10 +76,97 @@ def build(setting: state.Setting) -> Scene:
     return Scene(a, b, pairs, compare.weights(a, b, pairs))
 
 
+def _twin_scene(setting: state.Setting) -> Scene:
+    for side in "ab":
+        setting.tokens(side)  # an empty sentence is refused in the same words as everywhere
+    twin = store.load(state.get("encoding"))
+    layer = state.get("layer")
+    if layer > twin.n_layers:
+        raise Refusal(
+            Text(
+                "`layer` must be from 1 to the twin's {n} layers, got {got}",
+                "`layer` 必须在 1 到孪生模型的 {n} 层之间，现在是 {got}",
+            ),
+            field="layer",
+            n=twin.n_layers,
+            got=layer,
+        )
+    a, b = (cached.twin_trace(twin.name, state.raw(side)).layers[layer - 1] for side in "ab")
+    pairs = compare.match(a.tokens, b.tokens)
+    return Scene(a, b, pairs, compare.weights(a, b, pairs), twin, layer)
+
+
 def encoding_bar() -> None:
-    """The encodings side by side, so that a click changes the cells in place."""
-    controls.pick("encoding", _("position encoding"), controls.encoding_names(), at="_page", collapsed=True)
-    controls.pick("mask", _("mask"), controls.mask_names(), at="_page", collapsed=True)
+    """The encodings side by side, so that a click changes the cells in place; the twins have trained ones."""
+    twin, trained = _twin_wanted(), store.available()
+    if twin or _twin_suits():
+        names = {"twin": _("trained twin"), "untrained": _("untrained layer")}
+        controls.pick("model", _("model"), names, shown="twin" if twin else "untrained", collapsed=True)
+    if twin and trained:
+        layers = range(1, store.load(trained[0]).n_layers + 1)
+        controls.pick("layer", _("layer"), {n: _("layer {n}").format(n=n) for n in layers}, collapsed=True)
+    names = controls.encoding_names(trained if twin and trained else None)
+    controls.pick("encoding", _("position encoding"), names, at="_page", collapsed=True)
+    if not twin:
+        controls.pick("mask", _("mask"), controls.mask_names(), at="_page", collapsed=True)
+
+
+def badge(setting: state.Setting, scene: Scene) -> str:
+    return scene.twin.badge(setting.lang) if scene.twin else shell.untrained(setting)
+
+
+ROLE_NAMES = {
+    "previous": N_("the character before"),
+    "first": N_("the start"),
+    "self": N_("the character itself"),
+    "column": N_("the same place in the line before"),
+    "rhyme": N_("earlier line ends, from a line end"),
+    "marks": N_("punctuation"),
+}
+
+
+def notes(scene: Scene) -> list[str]:
+    """What the twin does not know, what does not apply to it, and what its heads were measured to do."""
+    if scene.twin is None:
+        return []
+    found = []
+    unknown = scene.twin.unknown(state.raw("a") + state.raw("b"))
+    if unknown:
+        found.append(
+            _(
+                "The twins learned {n} characters; these are not among them and all look alike to them: {unknown}"
+            ).format(n=f"{scene.twin.card['data']['vocabulary']:,}", unknown=" ".join(map(visible, unknown[:20])))
+        )
+    found += _roles(scene)
+    config = scene.twin.card["config"]
+    found.append(
+        _(
+            "A twin is as it was trained: d_model {d}, {h} heads, causal, one token a character behind a start ▸. The sidebar's sizes are the untrained layer's."
+        ).format(d=config["d_model"], h=config["n_heads"])
+    )
+    return found
+
+
+def _roles(scene: Scene) -> list[str]:
+    """The heads of this layer with a role, on held-out quatrains: a share far above chance."""
+    measured = store.results().get("twins", {}).get(scene.twin.name, {}).get("heads", [])
+    said = []
+    for head in measured:
+        if head["layer"] != scene.layer - 1:
+            continue
+        role = max(ROLE_NAMES, key=lambda name: head[name]["share"] - head[name]["chance"])
+        share, chance, error = (head[role][key] for key in ("share", "chance", "error"))
+        if share - chance > 0.2:
+            said.append(
+                _("head {h}: {share} → {role} (chance {chance}, ± {error})").format(
+                    h=head["head"],
+                    share=f"{100 * share:.0f} %",
+                    role=_(ROLE_NAMES[role]),
+                    chance=f"{100 * chance:.0f} %",
+                    error=f"{200 * error:.1f} %",
+                )
+            )
+    return [_("On held-out quatrains, {list}.").format(list=_("; ").join(said))] if said else []
 
 
 def _parts(trace: AttentionTrace) -> dict[str, np.ndarray] | None:
@@ -138,16 +254,16 @@ def _pinned() -> None:
         state.put("cell", ".".join(map(str, (cell["sentence"], *places))))
 
 
-def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
+def proof(scene: Scene) -> list[blocks.Number]:
     sums = max(float(np.abs(t.weights.sum(-1) - 1).max()) for t in (scene.a, scene.b))
     parts = max(float(np.abs(sum(t.parts.values()) - t.scores).max()) for t in (scene.a, scene.b))
     largest = float(np.abs(scene.difference).max()) if scene.difference.size else float("nan")
     plain = (
-        setting.spec.kind == "none"
-        and setting.mask == "none"
+        scene.a.spec.kind == "none"
+        and scene.a.mask == "none"
         and len(scene.pairs) == len(scene.a.tokens) == len(scene.b.tokens)
     )
-    tolerance = 1e-4 if setting.precision == "float32" else 1e-10
+    tolerance = scene.tolerance
     return [
         blocks.Number(
             blocks.compact(largest),
@@ -200,9 +316,18 @@ def formula(scene: Scene) -> None:
     )
 
 
-def code(setting: state.Setting) -> str:
+def code(setting: state.Setting, scene: Scene) -> str:
     dims = setting.dims
-    return f"""import torch
+    if scene.twin:
+        made = f"""import torch
+from posviz.models.twins import corpus, store
+from posviz.models.twins.model import MAX_LEN
+
+twin = store.load({scene.twin.name!r})
+trace = twin.trace(twin.tokenize({state.raw("a")!r})).layers[{scene.layer - 1}]
+"""
+    else:
+        made = f"""import torch
 from posviz import Dims, attention, encodings, text
 
 spec = {setting.spec.call()}
@@ -210,13 +335,17 @@ trace = attention.attend(
     text.tokenize({state.raw("a")!r}, {state.get("unit")!r}), spec, Dims(d_model={dims.d_model}, n_heads={dims.n_heads}),
     seed={setting.seed}, mask={setting.mask!r}, max_len={setting.max_len}, dtype=torch.{setting.precision},
 )
-# the same by hand, from queries and keys
+"""
+    return (
+        made
+        + """# the same by hand, from queries and keys
 q, k = torch.tensor(trace.q_rotated), torch.tensor(trace.k_rotated)  # (n_heads, length, d_head)
 scores = q @ k.mT * trace.scale + torch.tensor(trace.bias)           # (n_heads, length, length)
 scores = scores.masked_fill(~torch.tensor(trace.allowed), -torch.inf)
 values = scores.softmax(-1)
 print((values - torch.tensor(trace.weights)).abs().max())
 """
+    )
 
 
 def downloads(setting: state.Setting, scene: Scene) -> None:
@@ -238,7 +367,7 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
         component="heads",
         data=bundle(scene),
         title=_("Same words, other order: what does each head look at?"),
-        caption=setting.parameters,
+        caption=f"{badge(setting, scene)}" if scene.twin else setting.parameters,
         arrays=arrays,
         table=table,
         count=scene.a.weights.size + scene.b.weights.size,

@@ -8,6 +8,7 @@ import streamlit as st
 
 from posviz import views
 from posviz.encodings import Encoding
+from posviz.models.twins import store
 from posviz.types import Dims, Refusal
 from posviz.ui import blocks, cached, controls, save, state
 from posviz.ui.canvas import matrix as canvas
@@ -91,6 +92,8 @@ def build(setting: state.Setting) -> Scene:
     badge = ""
     if spec.capabilities.trainable:
         badge = _("untrained · seed {seed}").format(seed=setting.seed)
+        if state.get("compare") == "trained" and has_twin(spec):
+            badge += " | " + store.load(spec.name).badge(setting.lang)
     return Scene(picture, second, view, head, row, col, titles, badge)
 
 
@@ -126,7 +129,13 @@ def compare_knobs(spec: Encoding) -> list[str]:
 
 def _second(setting: state.Setting, view: str) -> tuple[views.Picture | None, tuple[str, str]]:
     spec, dims = setting.spec, setting.dims
-    if state.get("compare") == "off":
+    compare = state.get("compare")
+    if compare == "trained" and has_twin(spec):
+        twin = store.load(spec.name).model
+        rows = twin.config.max_len if view == "table" else min(setting.max_len, twin.config.max_len)
+        titles = _("untrained"), _("trained twin, d_model {d}").format(d=twin.config.d_model)
+        return cached.twin_picture(spec.name, view, rows), titles
+    if compare != "on":
         return None, ("", "")
     offered = compare_knobs(spec)
     d_model = state.get("d_model2") if "d_model2" in offered else None
@@ -137,6 +146,11 @@ def _second(setting: state.Setting, view: str) -> tuple[views.Picture | None, tu
     other = setting.other(spec.name, **({"base": state.get("base2")} if "base2" in offered else {}))
     second = _picture(setting, other, other_dims, view)
     return second, _difference((spec, dims), (other, other_dims))
+
+
+def has_twin(spec: Encoding) -> bool:
+    """Whether training changes this encoding, and a trained twin shows how."""
+    return spec.capabilities.trainable and spec.name in store.available()
 
 
 def _difference(first: tuple[Encoding, Dims], second: tuple[Encoding, Dims]) -> tuple[str, str]:
@@ -153,7 +167,7 @@ def toolbar(setting: state.Setting) -> None:
     if len(spec.pictures) > 1:
         current = _choose_view(spec)
         controls.pick("view", _("view"), {v: _(VIEWS[v]) for v in spec.pictures}, shown=current, collapsed=True)
-    if not compare_knobs(spec):
+    if not compare_knobs(spec) and not has_twin(spec):
         return
     if state.get("compare") == "on":
         offered = compare_knobs(spec)
@@ -163,7 +177,10 @@ def toolbar(setting: state.Setting) -> None:
             controls.number("d_model2", _("second d_model"), step=2, width=140, fallback=setting.dims.d_model)
         if "heads2" in offered:
             controls.number("heads2", _("second heads"), step=1, width=140, fallback=setting.dims.n_heads)
-    controls.pick("compare", _("compare"), {"off": _("single"), "on": _("compare")}, collapsed=True)
+    choices = {"off": _("single"), "on": _("compare")}
+    if has_twin(spec):
+        choices["trained"] = _("beside a trained one")
+    controls.pick("compare", _("compare"), choices, collapsed=True)
 
 
 def _source(picture: views.Picture, head: int, cross: tuple[int, int] = (0, 0)) -> canvas.Source:
@@ -188,12 +205,12 @@ def _ruler(picture: views.Picture) -> list[tuple[int, str]]:
     return [(c, f"λ {picture.wavelengths[c]:,.0f}") for c in range(0, cols, step)]
 
 
-def _panel(picture: views.Picture, head: int, title: str, cross: tuple[int, int]) -> canvas.Panel:
+def _panel(picture: views.Picture, head: int, title: str, cross: tuple[int, int], limit: float) -> canvas.Panel:
     rows, columns = AXES[picture.view]
     return canvas.Panel(
         source=_source(picture, head, cross),
-        vmin=-picture.limit,
-        vmax=picture.limit,
+        vmin=-limit,
+        vmax=limit,
         title=title,
         row_start=picture.first_row,
         rows=picture.shape[0],
@@ -227,10 +244,11 @@ def bundle(setting: state.Setting, scene: Scene) -> bytes:
     picture = scene.picture
     spec = setting.spec
     cross = (scene.row, scene.col)
-    panels = [_panel(picture, scene.head, scene.titles[0], cross)]
+    limit = max(p.limit for p in (picture, scene.second) if p)  # one colour scale for both
+    panels = [_panel(picture, scene.head, scene.titles[0], cross, limit)]
     if scene.second:
         head = min(scene.head, len(scene.second.sources) - 1)
-        panels.append(_panel(scene.second, head, scene.titles[1], cross))
+        panels.append(_panel(scene.second, head, scene.titles[1], cross, limit))
     thumbnails = None
     if len(picture.sources) > 1:
         thumbnails = [

@@ -1,5 +1,6 @@
 """Order: both sentences through one layer, without position and with the chosen encoding."""
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ import streamlit as st
 
 from posviz import compare, encodings
 from posviz.compare import Difference
+from posviz.models.twins import corpus, store
+from posviz.models.twins.model import MAX_LEN
 from posviz.text import visible
 from posviz.types import AttentionTrace, Refusal, Tokens
 from posviz.ui import blocks, cached, save, state
@@ -199,6 +202,37 @@ def notes(setting: state.Setting, scene: Scene) -> list[str]:
     if len(set(scene.a.ids)) < len(scene.a) and scene.pairs:
         found.append(_("A repeated word is matched with its nearest occurrence."))
     return found
+
+
+def twins(setting: state.Setting) -> None:
+    """How probable each trained twin finds the two sentences; nothing where none of it was ever learned."""
+    names, sentences = store.available(), (state.raw("a"), state.raw("b"))
+    longest = max(map(len, sentences))
+    known = corpus.index()
+    if not names or longest >= MAX_LEN or not any(c in known for c in "".join(sentences)):
+        return
+    rows = []
+    for name in names:
+        a, b = (cached.twin_log_probability(name, sentence) for sentence in sentences)
+        likelier = "A" if a >= b else "B"
+        times = abs(a - b)
+        said = _("equally likely") if times < 1e-4 else f"{likelier} × {blocks.compact(math.exp(min(times, 700)))}"
+        rows.append([encodings.ENCODINGS[name].title(setting.lang), _power(a), _power(b), said])
+    blocks.table(
+        ["", _("probability of A"), _("probability of B"), _("likelier")],
+        rows,
+        _("Which of the two would a model write that has been trained?"),
+        _(
+            "Twins: the same small model trained on the same classical poems, with one encoding each; all read from left to right. See “{page}”."
+        ).format(page=_("What position teaches")),
+    )
+
+
+def _power(log: float) -> str:
+    """e^log as 1.2×10⁻⁷."""
+    exponent = math.floor(log / math.log(10))
+    digits = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{10 ** (log / math.log(10) - exponent):.1f}×10{digits}"
 
 
 def formula(scene: Scene) -> None:

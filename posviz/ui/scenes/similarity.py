@@ -8,6 +8,7 @@ import streamlit as st
 from posviz import encodings, views
 from posviz import similarity as core
 from posviz.encodings import Encoding
+from posviz.models.twins import corpus, store
 from posviz.types import Refusal
 from posviz.ui import blocks, cached, controls, save, state
 from posviz.ui.canvas import matrix, ripple
@@ -18,12 +19,16 @@ DISTANCES = (1, 2, 5, 10, 20)
 FIRST = 8  # dimensions the course sums over when it prints pos0 · pos_k
 DRAWN = tuple(name for name, cls in encodings.ENCODINGS.items() if cls.kind != "none")
 
+# Colours of the trained twins' curves: the hue of position, and two beside it.
+TRAINED = {"learned": (15, 157, 138), "t5": (84, 112, 140), "shaw": (176, 118, 20)}
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The curves by registry name, and which one's matrix is shown."""
+    """The curves by registry name, which one's matrix is shown, and those of trained twins."""
 
     curves: dict[str, views.Alikeness]
+    trained: dict[str, views.Alikeness]
     selected: str
     position: int
     kind: str
@@ -52,7 +57,21 @@ def build(setting: state.Setting) -> Scene:
             if name == chosen:
                 raise
             left_out[name] = refusal
-    return Scene(curves, chosen, state.chosen("p", length, length // 2), kind, length, left_out)
+    trained = {}
+    if state.get("trained") == "on":
+        trained = {name: _trained(name, length, kind, head) for name in curves if _has_twin(name)}
+    return Scene(curves, trained, chosen, state.chosen("p", length, length // 2), kind, length, left_out)
+
+
+def _has_twin(name: str) -> bool:
+    return encodings.ENCODINGS[name].capabilities.trainable and name in store.available()
+
+
+def _trained(name: str, length: int, kind: str, head: int) -> views.Alikeness:
+    """A trained twin's curve; of a table only the rows that training has seen."""
+    twin = store.load(name).model
+    seen = corpus.TRAINED_LEN - 1 if twin.spec.kind == "additive" else length
+    return cached.twin_alikeness(name, min(length, seen), kind, min(head, twin.config.n_heads - 1))
 
 
 def claim() -> str:
@@ -68,6 +87,8 @@ def toolbar(setting: state.Setting) -> None:
     names = controls.encoding_names(DRAWN)
     with st.popover(_("encodings")):
         controls.several("with", _("curves"), names)
+        if store.available():
+            controls.toggle("trained", _("trained twins beside the untrained"))
         if any(encodings.ENCODINGS[name].kind == "bias" for name in (*state.get("with"), setting.spec.name)):
             controls.number("head", _("head of the bias curves"), step=1, fallback=0)
     controls.pick(
@@ -80,17 +101,22 @@ def toolbar(setting: state.Setting) -> None:
 
 def bundle(setting: state.Setting, scene: Scene) -> bytes:
     order = list(encodings.ENCODINGS)
+    drawn = [(name, encodings.ENCODINGS[name].title(setting.lang), curve) for name, curve in scene.curves.items()]
+    drawn += [
+        (name, _("{name}, trained twin").format(name=encodings.ENCODINGS[name].title(setting.lang)), curve)
+        for name, curve in scene.trained.items()
+    ]
     curves = [
         ripple.Curve(
-            label=encodings.ENCODINGS[name].title(setting.lang),
+            label=label,
             mean=np.nan_to_num(curve.mean),
             spread=curve.spread,
             rises=curve.rises,
             axis="right" if curve.is_bias else "left",
-            colour=order.index(name) - 1,
+            colour=order.index(name) - 1 if curve is scene.curves.get(name) else TRAINED[name],
             two_sided=curve.two_sided,
         )
-        for name, curve in scene.curves.items()
+        for name, label, curve in drawn
     ]
     cells = scene.chosen.matrix
     return ripple.bundle(

@@ -122,7 +122,7 @@ class HeadsPicture extends View {
   // Up to eight heads: cells large enough for numbers if that is possible, in as few lines as fit.
   fewColumns(avail, gap, most) {
     const { heads } = this.meta
-    const wish = Math.max(this.titleWidth(), clamp(most * 32, 64, 124))
+    const wish = Math.max(this.titleWidth(), clamp(most * 26, 64, 110))
     const lines = Math.ceil(heads / Math.max(1, Math.floor((avail + gap) / (wish + gap))))
     const across = Math.ceil(heads / lines)
     return [across, Math.min(300, (avail - (across - 1) * gap) / across)]

@@ -1,0 +1,94 @@
+"""Loss of language models against position, in training and beyond it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from posviz.figures.arrays import numbers
+from posviz.figures.colours import css, palette
+from posviz.figures.curves import DASHES
+from posviz.figures.labels import SIZE, plain
+from posviz.figures.layout import Frame, axis, figure
+from posviz.types import Refusal, Text, shown, whole_number
+
+X_LABEL = Text("position of the token that is guessed", "被预测的词元的位置")
+Y_LABEL = Text("loss, nats a token", "损失，nat/词元")
+TITLE = Text("Loss against position", "损失随位置的变化")
+TRAINED = Text("trained up to here", "训练只到这里")
+
+
+def loss_by_position(
+    curves: Mapping[str, Any],
+    *,
+    trained_len: int,
+    width: int = 900,
+    height: int = 360,
+    title: str = "",
+    dark: bool = False,
+    parameters: str = "",
+    lang: str = "en",
+) -> go.Figure:
+    """Curves name -> (n,): the loss of the token at position 1, 2, ..., n; a line marks the trained length.
+
+    Raises :class:`posviz.Refusal`.
+    """
+    if not isinstance(curves, Mapping) or not curves:
+        raise Refusal(
+            Text(
+                "`curves` must be a mapping name -> losses with at least one curve, got {got}",
+                "`curves` 必须是 名称 -> 损失 的映射，至少一条曲线，现在是 {got}",
+            ),
+            field="curves",
+            got=shown(type(curves).__name__) if not isinstance(curves, Mapping) else Text("none", "零条"),
+        )
+    whole_number("trained_len", trained_len, 1, 1_000_000)
+    colours = palette(dark)
+    checked = {str(name): numbers(str(name), values, "(n,)") for name, values in curves.items()}
+    lines = [
+        go.Scatter(
+            x=np.arange(1, len(values) + 1),
+            y=values,
+            name=plain(name),
+            mode="lines",
+            line={
+                "color": css(colours.curves[i % len(colours.curves)]),
+                "width": 2.5,
+                "dash": DASHES[i // len(colours.curves) % len(DASHES)],
+            },
+            hovertemplate=f"<b>{plain(name)}</b><br>{plain(X_LABEL(lang))} %{{x}}<br>%{{y:.3f}}<extra></extra>",
+        )
+        for i, (name, values) in enumerate(checked.items())
+    ]
+    result = figure(
+        lines,
+        colours,
+        Frame(width, height, left=84, right=24, bottom=74),
+        title=title or TITLE(lang),
+        parameters=parameters,
+        showlegend=True,
+        legend={
+            "font": {"size": SIZE, "color": css(colours.text)},
+            "bgcolor": "rgba(0,0,0,0)",
+            **{"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
+        },
+        hovermode="closest",
+        xaxis=axis(colours, X_LABEL(lang), showline=True, linecolor=css(colours.line), ticks="outside"),
+        yaxis=axis(colours, Y_LABEL(lang)) | {"showgrid": True, "gridcolor": css(colours.line)},
+    )
+    # Plotly counts a shape by its axes; everything right of it was never trained.
+    last = max(map(len, checked.values()))
+    if last > trained_len:
+        result.add_vrect(x0=trained_len, x1=last, fillcolor=css(colours.quiet, 0.07), line_width=0, layer="below")
+    result.add_vline(x=trained_len, line={"color": css(colours.quiet), "width": 1, "dash": "dot"})
+    result.add_annotation(
+        x=trained_len,
+        y=1,
+        yref="paper",
+        text=plain(TRAINED(lang)),
+        showarrow=False,
+        **{"xanchor": "left", "yanchor": "top", "xshift": 6},
+        font={"size": SIZE, "color": css(colours.quiet)},
+    )
+    return result

@@ -1,0 +1,81 @@
+"""Twins: they write while one watches, can be stopped, and a link brings the same poems back."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from posviz.models.twins import store
+
+pytestmark = pytest.mark.browser
+
+POEMS = "() => [...document.querySelectorAll('.pv-poem div')].map((node) => node.textContent.replace('▍', ''))"
+
+
+def test_poems_appear_character_by_character_and_the_link_keeps_them(visit) -> None:
+    one = visit("/twins?lang=en")
+    first = one.ask(POEMS)
+    assert len(first) == len(store.available()) and all(poem.startswith("春") for poem in first)
+
+    # another opening: some lengths between nothing and the whole are seen
+    box = one.widget("w_opening").locator("input")
+    one.ask(
+        """() => {
+          window.seen = new Set()
+          const look = () => {
+            const poem = document.querySelector('.pv-poem div')?.textContent ?? ''
+            if (poem.startsWith('明月')) window.seen.add(poem.length)
+            requestAnimationFrame(look)
+          }
+          look()
+        }"""
+    )
+    box.fill("明月")
+    box.press("Enter")
+    one.until("() => pv.picture() && document.querySelector('.pv-poem b')?.textContent === '明月' && pv.idle()")
+    assert one.ask("() => window.seen.size") > 3
+    one.until_params(opening="明月")
+    poems = one.ask(POEMS)
+    assert poems != first
+    other = visit(one.page.url.removeprefix(one.server))
+    assert other.ask(POEMS) == poems
+
+    one.page.get_by_role("button", name="throw the dice again").click()
+    one.until_params(dice="1")
+    one.until(
+        "poem => pv.idle() && pv.picture() && document.querySelector('.pv-poem div').textContent !== poem", poems[0]
+    )
+
+
+def test_writing_can_be_stopped_and_taken_up_again(visit) -> None:
+    one = visit("/twins?lang=en&form=verse&opening=%E5%A4%A9")
+    one.page.get_by_role("button", name="throw the dice again").click()
+    stop = one.page.get_by_role("button", name="stop writing")
+    stop.click()
+    on = one.page.get_by_role("button", name="go on writing")
+    on.wait_for()
+    one.until("() => pv.idle()")
+    part = one.ask(POEMS)
+    on.click()
+    one.until("() => pv.idle() && pv.picture() && !document.querySelector('.pv-cursor')")
+    on.wait_for(state="hidden")
+    whole = one.ask(POEMS)
+    assert all(text.startswith(start) for text, start in zip(whole, part, strict=True))
+    assert whole != part
+
+
+def test_the_page_is_for_everybody(visit, subtests) -> None:
+    one = visit("/twins?lang=en&a=%E9%BE%98", still=True)
+    for dark in (False, True):
+        one.page.emulate_media(color_scheme="dark" if dark else "light")
+        one.frames(10)
+        with subtests.test(dark=dark):
+            found = Axe().run(one.page).response["violations"]
+            assert [(rule["id"], [node["html"][:150] for node in rule["nodes"]]) for rule in found] == []
+    one.page.set_viewport_size({"width": 400, "height": 900})
+    one.frames(10)
+    assert one.ask("() => document.scrollingElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_script_as_an_opening_is_text(visit) -> None:
+    one = visit("/twins?lang=en&opening=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
+    assert all(poem.startswith("<img src=x onerror=alert(1)>") for poem in one.ask(POEMS))
+    assert one.ask("() => document.querySelectorAll('.pv-poem img').length") == 0
