@@ -49,7 +49,7 @@ def build(setting: state.Setting) -> Scene:
 
 def encoding_bar() -> None:
     """The encodings side by side, so that a click changes the cells in place."""
-    controls.pick("encoding", _("position encoding"), controls.encoding_names(), at="_page", collapsed=True)
+    controls.pick("encoding", _("position encoding"), controls.basic_names(), at="_page", collapsed=True)
     controls.pick("mask", _("mask"), controls.mask_names(), at="_page", collapsed=True)
 
 
