@@ -23,7 +23,7 @@ with shell.guard():
         shell.details(
             "heatmap",
             formula=lambda: heatmap.formula(setting),
-            code=lambda: setting.spec.snippet(setting.dims, setting.max_len, scene.view, setting.seed),
+            code=lambda: heatmap.code(setting, scene),
             save=lambda: heatmap.downloads(setting, scene),
             badge=scene.badge,
         )

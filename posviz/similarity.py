@@ -12,6 +12,7 @@ from posviz.types import Refusal, Text, read_only, shown
 __all__ = [
     "KINDS",
     "ByDistance",
+    "between",
     "by_distance",
     "check_kind",
     "diagonals",
@@ -38,6 +39,16 @@ def matrix(table: torch.Tensor | np.ndarray, kind: str = "dot") -> np.ndarray:
         rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
     product = rows @ rows.T
     return product / (rows.shape[1] / 2) if kind == "scaled" else product
+
+
+def between(queries: torch.Tensor, keys: torch.Tensor, kind: str = "dot") -> np.ndarray:
+    """Similarity of every row of (Lq, d) with every row of (Lk, d): (Lq, Lk) float64; kinds as :func:`matrix`."""
+    check_kind(kind)
+    q, k = (read_only(rows, np.float64) for rows in (queries, keys))
+    if kind == "cosine":
+        q, k = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (q, k))
+    product = q @ k.T
+    return product / (q.shape[1] / 2) if kind == "scaled" else product
 
 
 class ByDistance(NamedTuple):

@@ -17,28 +17,35 @@ from posviz.types import MAX_LEN, Dims, Refusal, Text, read_only, shown, whole_n
 
 MAX_SQUARE = 2048  # positions of a position x position matrix
 MAX_ROWS = 2 * MAX_LEN  # the longest learned table, and as much beyond its end
+MAX_BIAS_CELLS = 4_194_304  # heads x queries x keys of a bias in which more than the distance counts
+
+
+def wrapped(theta: np.ndarray) -> np.ndarray:
+    """Angles in [-pi, pi)."""
+    return np.remainder(theta + np.pi, 2 * np.pi) - np.pi
 
 
 @dataclass(frozen=True, eq=False)
 class Waves:
     """Cells sin or cos(p w_c): frequencies (cols,) float64, is_cos (cols,) bool.
 
-    wrap: the cells are the angles p w_c themselves, wrapped to [-pi, pi).
+    wrap: the cells are the angles p w_c themselves, wrapped to [-pi, pi). start: p of the first row.
     """
 
     rows: int
     frequencies: np.ndarray
     is_cos: np.ndarray
     wrap: bool = False
+    start: int = 0
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.rows, len(self.frequencies)
 
     def cells(self, r0: int, r1: int, c0: int, c1: int) -> np.ndarray:
-        theta = np.arange(r0, r1)[:, None] * self.frequencies[c0:c1]
+        theta = np.arange(r0 + self.start, r1 + self.start)[:, None] * self.frequencies[c0:c1]
         if self.wrap:
-            return np.remainder(theta + np.pi, 2 * np.pi) - np.pi
+            return wrapped(theta)
         return np.where(self.is_cos[c0:c1], np.cos(theta), np.sin(theta))
 
 
@@ -76,7 +83,8 @@ class Picture:
     """One heatmap of an encoding.
 
     view: "table" (position x dimension), "bias" (query x key, one source for each head), "cos", "sin",
-    "angle" (position x pair) or "distance_table" (key - query x dimension of a head).
+    "angle" (position x pair), "distance_table" (key - query x dimension of a head) or "grid" (rows x columns
+    of patches: how alike the chosen patch is to each; the chosen one is ``patch``).
     sources: one for each head where view is "bias", otherwise a single one. first_row: what the first
     row is called (0, or -K). limit: the cells lie in -limit .. limit. wavelengths: (cols,) positions, if
     the columns turn. defined_rows: rows beyond it do not exist (a learned table's end).
@@ -88,6 +96,7 @@ class Picture:
     first_row: int = 0
     wavelengths: np.ndarray | None = None
     defined_rows: int = field(default=0)
+    patch: tuple[int, int] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -100,20 +109,30 @@ class Picture:
 
 
 def picture(
-    spec: Encoding, dims: Dims, max_len: int, *, view: str | None = None, seed: int = 0, rows: int | None = None
+    spec: Encoding,
+    dims: Dims,
+    max_len: int,
+    *,
+    view: str | None = None,
+    seed: int = 0,
+    rows: int | None = None,
+    patch: tuple[int, int] | None = None,
 ) -> Picture | None:
     """What ``spec`` looks like for these sizes; None for an encoding that adds nothing.
 
     view: one of ``spec.pictures`` (default: the first). rows: how many positions to show (default
-    max_len); more than max_len show where a learned table ends. Raises :class:`Refusal`.
+    max_len); more than max_len show where a learned table ends. patch: (row, column) of the patch to
+    which "grid" compares all others (default: the middle). Raises :class:`Refusal`.
     """
     module = spec.build(dims, max_len, torch.Generator().manual_seed(seed))
     if rows is not None and spec.pictures:
         whole_number("rows", rows, 1, MAX_ROWS)
-    return picture_of(module, max_len if rows is None else rows, view=view)
+    return picture_of(module, max_len if rows is None else rows, view=view, patch=patch)
 
 
-def picture_of(module: PositionModule, rows: int, *, view: str | None = None) -> Picture | None:
+def picture_of(
+    module: PositionModule, rows: int, *, view: str | None = None, patch: tuple[int, int] | None = None
+) -> Picture | None:
     """:func:`picture` of a module that is there, say a trained one; it is left as it is."""
     spec, module = module.spec, copy.deepcopy(module)
     if not spec.pictures:
@@ -130,7 +149,19 @@ def picture_of(module: PositionModule, rows: int, *, view: str | None = None) ->
             allowed=", ".join(spec.pictures),
             got=shown(view),
         )
+    if view == "grid":
+        return _grid(module, patch)
     return _PICTURES[view](module, rows)
+
+
+def _grid(module: PositionModule, patch: tuple[int, int] | None) -> Picture:
+    spec = module.spec
+    height, width = spec.grid_height, spec.grid_width
+    row, col = (height // 2, width // 2) if patch is None else patch
+    whole_number("row", row, 0, height - 1)
+    whole_number("col", col, 0, width - 1)
+    values = read_only(spec.patch_similarity(module.dims, row, col))
+    return Picture("grid", (Cells(values),), 1.0, defined_rows=height, patch=(row, col))
 
 
 def _table(module: PositionModule, rows: int) -> Picture:
@@ -140,9 +171,11 @@ def _table(module: PositionModule, rows: int) -> Picture:
     if columns:
         frequencies, is_cos = (read_only(c) for c in columns(d_model))
         lengths = read_only(rotation.wavelengths(torch.tensor(frequencies)))
-        return Picture("table", (Waves(rows, frequencies, is_cos),), 1.0, 0, lengths, rows)
+        waves = Waves(rows, frequencies, is_cos, start=module.spec.start)
+        return Picture("table", (waves,), 1.0, 0, lengths, rows)
+    sample = module.sample(defined)
     with torch.no_grad():
-        values = read_only(module.double().embed(torch.zeros(defined, d_model, dtype=torch.float64)))
+        values = read_only(module.double().embed(sample) - sample)
     if np.array_equal(values, narrow := values.astype(np.float32)):
         values = read_only(narrow)  # a float32 parameter says the same in half the memory
     if defined < rows:
@@ -153,18 +186,27 @@ def _table(module: PositionModule, rows: int) -> Picture:
 
 def _angles(view: str) -> Callable[[PositionModule, int], Picture]:
     def make(module: PositionModule, rows: int) -> Picture:
+        limit = np.pi if view == "angle" else 1.0
         frequencies = module.spec.inv_freq(module.dims.d_head)
+        lengths = read_only(rotation.wavelengths(frequencies))
+        if not module.spec.capabilities.relative:  # rows of a grid: the angle does not grow with the position
+            theta = module.spec.angles(range(rows), module.dims.d_head).numpy()
+            cells = {"cos": np.cos, "sin": np.sin, "angle": wrapped}[view](theta)
+            return Picture(view, (Cells(read_only(cells)),), limit, 0, lengths, rows)
         waves = Waves(
             rows, read_only(frequencies), read_only(np.full(len(frequencies), view == "cos")), view == "angle"
         )
-        limit = np.pi if view == "angle" else 1.0
-        return Picture(view, (waves,), limit, 0, read_only(rotation.wavelengths(frequencies)), rows)
+        return Picture(view, (waves,), limit, 0, lengths, rows)
 
     return make
 
 
 def _bias(module: PositionModule, rows: int) -> Picture:
     check_square(rows)
+    if not module.spec.capabilities.relative:
+        squares = bias_squares(module, rows)
+        limit = float(np.nanmax(np.abs(squares))) or 1.0
+        return Picture("bias", tuple(Cells(s) for s in squares), limit, defined_rows=rows)
     profiles = bias_profiles(module, rows)
     limit = float(np.nanmax(np.abs(profiles))) or 1.0
     return Picture("bias", tuple(Diagonals(rows, read_only(p)) for p in profiles), limit, defined_rows=rows)
@@ -199,6 +241,39 @@ def bias_profiles(module: PositionModule, length: int) -> np.ndarray:
     if module.spec.needs_causal_mask:
         profiles[:, length:] = np.nan
     return profiles
+
+
+def bias_squares(module: PositionModule, length: int, head: int | None = None) -> np.ndarray:
+    """(H, length, length) float64, or of one head (1, ...): a bias in which more than the distance counts.
+
+    Computed row by row, for queries and keys of ones; NaN where it needs a mask.
+    """
+    heads = module.dims.n_heads
+    cells = length**2 * (heads if head is None else 1)
+    if cells > MAX_BIAS_CELLS:
+        raise Refusal(
+            Text(
+                "{name} is not a matter of distance alone: {cells:,} cells are too many to draw, up to {limit:,}; "
+                "take a smaller `max_len` than {got} or fewer heads",
+                "{name} 不只取决于距离：{cells:,} 个格子太多，最多画 {limit:,} 个；请把 `max_len` 改得比 {got} 小，或减少头数",
+            ),
+            field="max_len",
+            name=module.spec.title,
+            cells=cells,
+            limit=MAX_BIAS_CELLS,
+            got=length,
+        )
+    module = module.double()
+    keys = torch.ones(heads, length, module.dims.d_head, dtype=torch.float64)
+    which = slice(None) if head is None else slice(head, head + 1)
+    with torch.no_grad():
+        rows = [
+            module.bias(keys[:, :1], keys, [m], range(length)).expand(heads, 1, length)[which] for m in range(length)
+        ]
+    squares = torch.cat(rows, dim=1)
+    if module.spec.needs_causal_mask:
+        squares = squares.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), torch.nan)
+    return read_only(squares)
 
 
 def check_square(length: int) -> None:
@@ -265,19 +340,34 @@ def alikeness_of(module: PositionModule, length: int, *, kind: str = "dot", head
     with torch.no_grad():
         if spec.kind == "bias":
             whole_number("head", head, 0, dims.n_heads - 1)
+            if not spec.capabilities.relative:
+                return _from_square(bias_squares(module, length, head)[0], is_bias=True)
             profile = bias_profiles(module, length)[head]
             return _from_profile(profile, length, is_bias=True)
         if spec.kind == "rotary":
             same = torch.full((1, length, dims.d_head), 0.5**0.5, dtype=torch.float64)
-            turned = module.rotate(same, same, range(length), range(length))[0][0]
-            half = similarity.matrix(turned, kind)[0]  # depends on the distance only
-            return _from_profile(np.concatenate([half[:0:-1], half]), length, is_bias=False)
-        table = module.double().embed(torch.zeros(length, dims.d_model, dtype=torch.float64))
-    square = similarity.matrix(table, kind)
+            q, k = (turned[0] for turned in module.rotate(same, same, range(length), range(length)))
+            if not spec.capabilities.relative:
+                return _from_square(similarity.between(q, k, kind), is_bias=False)
+            right = similarity.between(q[:1], k, kind)[0]  # depends on the distance only
+            left = similarity.between(q, k[:1], kind)[:, 0]
+            return _from_profile(np.concatenate([left[:0:-1], right]), length, is_bias=False)
+        sample = module.sample(length)
+        table = module.double().embed(sample) - sample
+    return _from_square(similarity.matrix(table, kind), is_bias=False)
+
+
+def _from_square(square: np.ndarray, *, is_bias: bool) -> Alikeness:
+    """Means and spreads along the diagonals; of both directions where they differ."""
+    length = len(square)
     curve = similarity.diagonals(square)
-    return Alikeness(
-        np.arange(length), curve.mean, curve.spread, similarity.rises(curve.mean), Cells(read_only(square)), False
-    )
+    cells = Cells(read_only(square))
+    if np.allclose(square, square.T, rtol=1e-9, atol=1e-9):
+        return Alikeness(np.arange(length), curve.mean, curve.spread, similarity.rises(curve.mean), cells, is_bias)
+    left = similarity.diagonals(square.T)
+    mean, spread = (np.concatenate([b[:0:-1], a]) for a, b in zip(curve, left, strict=True))
+    rises = np.concatenate([-similarity.rises(left.mean)[::-1], similarity.rises(curve.mean)])
+    return Alikeness(np.arange(-length + 1, length), mean, spread, read_only(rises), cells, is_bias)
 
 
 def _from_profile(profile: np.ndarray, length: int, *, is_bias: bool) -> Alikeness:

@@ -198,6 +198,8 @@ def test_the_causal_mask_hides_what_comes_later(name):
     np.testing.assert_array_equal(layer.weights[:, later], 0)
     np.testing.assert_array_equal(layer.weights[:, 0, 0], 1)
     assert np.isfinite(layer.scores).all(), "the mask is not in the scores"
+    if spec.looks_ahead:
+        return  # a convolution does, see test_family
     # nothing that comes later changes what came before
     shorter = attend(text.tokenize("我爱你，"), spec, DIMS, mask="causal")
     np.testing.assert_allclose(layer.output[:4], shorter.output, rtol=0, atol=1e-13)
@@ -325,13 +327,15 @@ def test_rope_scores_do_not_change_when_everything_moves(shift, seed):
 @pytest.mark.parametrize("name", NAMES)
 def test_one_token_looks_at_itself(name):
     spec = encodings.make(name)
-    layer = attend(text.tokenize("我"), spec, Dims(d_model=2, n_heads=1), max_len=1)
+    width = spec.width_step(1)
+    width += width % 2
+    layer = attend(text.tokenize("我"), spec, Dims(d_model=width, n_heads=1), max_len=1)
     np.testing.assert_array_equal(layer.weights, [[[1]]])
     np.testing.assert_allclose(
         layer.output,
-        layer.v[0] @ untrained_projections(2, 0).w_o.double().numpy(),
+        layer.v[0] @ untrained_projections(width, 0).w_o.double().numpy(),
         rtol=0,
-        atol=1e-15,
+        atol=1e-14,
     )
 
 
@@ -344,7 +348,7 @@ def test_one_dimension_is_enough_where_nothing_comes_in_pairs(name):
 
 def test_64_heads():
     for name in NAMES:
-        layer = attend(SENTENCE, encodings.make(name), Dims(d_model=128, n_heads=64))
+        layer = attend(SENTENCE, encodings.make(name), Dims(d_model=256, n_heads=64))
         assert layer.weights.shape == (64, len(SENTENCE), len(SENTENCE))
         np.testing.assert_allclose(layer.weights.sum(-1), 1, rtol=0, atol=1e-14)
 
@@ -352,7 +356,7 @@ def test_64_heads():
 @pytest.mark.parametrize("name", NAMES)
 def test_512_tokens(name):
     tokens = text.tokenize("我爱你吗" * 128)
-    layer = attend(tokens, encodings.make(name), Dims(d_model=4, n_heads=1), mask="causal")
+    layer = attend(tokens, encodings.make(name), Dims(d_model=16, n_heads=1), mask="causal")
     np.testing.assert_allclose(layer.weights.sum(-1), 1, rtol=0, atol=1e-13)
 
 

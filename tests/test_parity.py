@@ -199,7 +199,7 @@ def test_every_encoding_through_torchs_scaled_dot_product_attention(name, mask):
     trace, w = layer(encodings.make(name), mask=mask)
     q, k, v, bias = (torch.tensor(part) for part in (trace.q_rotated, trace.k_rotated, trace.v, trace.bias))
     bias = bias + (causal_mask()[0] if mask == "causal" else 0)
-    scale = 1.0 if name == "t5" else DIMS.d_head**-0.5
+    scale = {"t5": 1.0, "deberta": (3 * DIMS.d_head) ** -0.5}.get(name, DIMS.d_head**-0.5)
     heads = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=scale)
     np.testing.assert_allclose(trace.head_outputs, heads, rtol=0, atol=1e-13)
     output = heads.transpose(0, 1).reshape(LENGTH, DIMS.d_model) @ w.w_o

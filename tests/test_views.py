@@ -82,7 +82,7 @@ def test_every_picture(name, view):
         assert np.abs(values).max() <= picture.limit
     assert picture.limit > 0
     assert picture.defined_rows == picture.shape[0]
-    turning = encodings.ENCODINGS[name].kind == "rotary" or name == "sinusoidal"
+    turning = view != "grid" and (encodings.ENCODINGS[name].kind == "rotary" or name == "sinusoidal")
     assert (picture.wavelengths is not None) == turning
     if turning:
         assert picture.wavelengths.shape == (picture.shape[1],)
@@ -269,7 +269,7 @@ def test_alikeness_is_the_mean_and_spread_of_its_own_matrix(spec, kind):
 
 def test_which_encodings_have_two_sides():
     two_sided = {name for name, spec in SPECS.items() if views.alikeness(spec, DIMS, 24).two_sided}
-    assert two_sided == {"t5", "t5-causal", "shaw"}
+    assert two_sided == {"t5", "t5-causal", "shaw", "transformer_xl", "conformer", "deberta", "xpos"}
 
 
 def test_zero_spread_means_purely_relative():

@@ -6,13 +6,26 @@ from types import MappingProxyType
 from typing import Any
 
 from posviz.encodings.alibi import Alibi
-from posviz.encodings.base import Capabilities, Claim, Encoding, Knob, Paper, PositionModule
+from posviz.encodings.base import Capabilities, Claim, Encoding, Knob, Model, Paper, PositionModule
+from posviz.encodings.conformer import Conformer
+from posviz.encodings.conv import Conv
+from posviz.encodings.cope import Cope
+from posviz.encodings.deberta import Deberta
+from posviz.encodings.fire import Fire
+from posviz.encodings.kerple import Kerple
 from posviz.encodings.learned import Learned
+from posviz.encodings.mrope import MRope
 from posviz.encodings.none import NoPE
 from posviz.encodings.rope import Rope
+from posviz.encodings.rope_2d import Rope2D
+from posviz.encodings.sandwich import Sandwich
 from posviz.encodings.shaw import Shaw
+from posviz.encodings.sincos_2d import SinCos2D
 from posviz.encodings.sinusoidal import Sinusoidal
 from posviz.encodings.t5 import T5
+from posviz.encodings.time2vec import Time2Vec
+from posviz.encodings.transformer_xl import TransformerXL
+from posviz.encodings.xpos import XPos
 from posviz.types import Refusal, Text, shown
 
 ENCODINGS: Mapping[str, type[Encoding]] = MappingProxyType(
@@ -24,8 +37,24 @@ ENCODINGS: Mapping[str, type[Encoding]] = MappingProxyType(
         "alibi": Alibi,
         "t5": T5,
         "shaw": Shaw,
+        "transformer_xl": TransformerXL,
+        "deberta": Deberta,
+        "xpos": XPos,
+        "kerple": Kerple,
+        "fire": Fire,
+        "sandwich": Sandwich,
+        "cope": Cope,
+        "time2vec": Time2Vec,
+        "conv": Conv,
+        "conformer": Conformer,
+        "sincos_2d": SinCos2D,
+        "rope_2d": Rope2D,
+        "mrope": MRope,
     }
 )
+
+# What a lecture needs first: shown side by side where there is no room for all.
+BASICS = ("none", "sinusoidal", "learned", "rope", "alibi", "t5", "shaw")
 
 
 def make(name: str, /, **parameters: Any) -> Encoding:
@@ -57,4 +86,15 @@ def make(name: str, /, **parameters: Any) -> Encoding:
     return cls(**parameters)
 
 
-__all__ = ["ENCODINGS", "Capabilities", "Claim", "Encoding", "Knob", "Paper", "PositionModule", "make"]
+__all__ = [
+    "BASICS",
+    "ENCODINGS",
+    "Capabilities",
+    "Claim",
+    "Encoding",
+    "Knob",
+    "Model",
+    "Paper",
+    "PositionModule",
+    "make",
+]

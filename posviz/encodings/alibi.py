@@ -10,6 +10,7 @@ from posviz.encodings.base import (
     Capabilities,
     Claim,
     Encoding,
+    Model,
     Paper,
     PositionModule,
     Positions,
@@ -51,6 +52,7 @@ class Alibi(Encoding):
         trainable=False, relative=True, unbounded=True, directional=False
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    used_by: ClassVar[tuple[Model, ...]] = (Model("BLOOM", "2211.05100"), Model("BloombergGPT", "2303.17564"))
 
     @property
     def needs_causal_mask(self) -> bool:
@@ -105,7 +107,7 @@ class Alibi(Encoding):
         body = rf"{slope:.6g} \cdot ({col} - {row})" if self.causal else rf"-{slope:.6g} \cdot |{row} - {col}|"
         return rf"b_{{{head}}}({row}, {col}) = {body} = \mathbf{{{value:.6f}}}"
 
-    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int, patch: tuple[int, int] | None = None) -> str:
         slopes = [float(s) for s in self.slopes(dims.n_heads)]
         form = "(n - m)" if self.causal else "-(n - m).abs()"
         mask = "values.masked_fill_(n > m, torch.nan)  # later keys are masked\n" if self.causal else ""

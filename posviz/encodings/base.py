@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from posviz.rotation import as_positions
-from posviz.types import MAX_LEN, Dims, Refusal, Text, real_number, shown, whole_number
+from posviz.types import MAX_D_MODEL, MAX_LEN, Dims, Refusal, Text, real_number, shown, whole_number
 
 Positions = torch.Tensor | np.ndarray | Sequence[int]
 
@@ -73,12 +73,24 @@ class Paper:
 
 
 @dataclass(frozen=True)
+class Model:
+    """A well-known model that uses an encoding; arxiv: the paper that says so."""
+
+    name: str
+    arxiv: str
+
+    @property
+    def url(self) -> str:
+        return f"https://arxiv.org/abs/{self.arxiv}"
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What holds for an encoding by construction; tests measure each.
 
     trainable: has parameters. relative: with equal content, a score depends on key - query only.
     unbounded: defined at any position, also beyond max_len. directional: without a mask, tells
-    before from after. content: what it adds to a score depends on the query's or key's content.
+    before from after. content: what it adds depends on the content, not on the position alone.
     """
 
     trainable: bool
@@ -122,6 +134,10 @@ class PositionModule(nn.Module):
         """What is added to the scaled scores, broadcastable to (..., H, Lq, Lk)."""
         return q.new_zeros(())
 
+    def sample(self, length: int) -> torch.Tensor:
+        """(length, d_model) float64: the embeddings for which a table is drawn; zeros, unless these say nothing."""
+        return torch.zeros(length, self.dims.d_model, dtype=torch.float64)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
@@ -135,6 +151,11 @@ class Encoding:
     capabilities: ClassVar[Capabilities]
     # What the heatmap page can show, first one first; see posviz.views.
     pictures: ClassVar[tuple[str, ...]] = ()
+    # How many numbers a position has: 2 for rows and columns of patches, 3 for time, row and column.
+    axes: ClassVar[int] = 1
+    used_by: ClassVar[tuple[Model, ...]] = ()
+    # Whether what is added to a token depends on later tokens, whatever the mask: not for causal models.
+    looks_ahead: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):
@@ -148,6 +169,14 @@ class Encoding:
 
     def fits(self, dims: Dims) -> None:
         """Refuse sizes the encoding cannot have."""
+
+    def width_step(self, n_heads: int) -> int:
+        """d_model has to be a multiple of this for so many heads."""
+        return n_heads
+
+    def mirror_blind(self, length: int) -> bool:
+        """Whether, without a mask, a sentence of so many tokens read backwards looks the same."""
+        return not self.capabilities.directional
 
     @property
     def needs_causal_mask(self) -> bool:
@@ -194,8 +223,8 @@ class Encoding:
         name = self.name.replace("_", r"\_")
         return rf"\mathrm{{{name}}}{which}({row}, {col}) = \mathbf{{{value:.6f}}}"
 
-    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
-        """Python that leaves the values of a picture in ``values``."""
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int, patch: tuple[int, int] | None = None) -> str:
+        """Python that leaves the values of a picture in ``values``. patch: the chosen one of a "grid"."""
         raise NotImplementedError
 
 
@@ -216,6 +245,55 @@ def check_knob(item: dataclasses.Field, value: Any) -> Any:
     if isinstance(item.default, int):
         return whole_number(item.name, value, int(control.low), int(control.high))
     return real_number(item.name, value, control.low, control.high, above=control.above)
+
+
+def nearest_width(d_model: int, step: int) -> int:
+    """The multiple of ``step`` next above d_model, or below it where above is too large."""
+    above = -(-d_model // step) * step
+    return above if above <= MAX_D_MODEL else above - step
+
+
+def _subject(spec: "Encoding") -> Text:
+    """The title as a sentence begins with it: Latin letters are set apart from Chinese ones."""
+    return Text(spec.title.en, spec.title.zh + (" " if spec.title.zh[-1].isascii() else ""))
+
+
+def check_head_width(spec: "Encoding", d_head: int, multiple: int, dims: Dims | None = None) -> None:
+    """Refuse a head that is not a multiple of ``multiple`` wide; with dims the message names a width that fits."""
+    if d_head >= multiple and d_head % multiple == 0:
+        return
+    whole = Text(" (d_model {d} / n_heads {h}); try d_model {t}", "（d_model {d} / {h} 个头）；可以试试 d_model {t}")
+    more = Text("", "")
+    if dims is not None:
+        near = nearest_width(dims.d_model, spec.width_step(dims.n_heads))
+        more = whole.filled(d=dims.d_model, h=dims.n_heads, t=near)
+    even = Text("even", "偶数") if multiple == 2 else Text(f"a multiple of {multiple}", f" {multiple} 的倍数")
+    raise Refusal(
+        Text("`d_head` must be {even} for {name}, got {got}{more}", "{name}要求 `d_head` 为{even}，现在是 {got}{more}"),
+        field="d_model" if dims else "d_head",
+        even=even,
+        name=_subject(spec),
+        got=d_head,
+        more=more,
+    )
+
+
+def check_model_width(spec: "Encoding", dims: Dims, multiple: int) -> None:
+    """Refuse a d_model that is not a multiple of ``multiple``; the message names a width that fits."""
+    if dims.d_model % multiple == 0:
+        return
+    even = Text("even", "偶数") if multiple == 2 else Text(f"a multiple of {multiple}", f" {multiple} 的倍数")
+    raise Refusal(
+        Text(
+            "`d_model` must be {even} for {name}, got {got}; try {near}",
+            "{name}要求 `d_model` 为{even}，现在是 {got}；可以试试 {near}",
+        ),
+        field="d_model",
+        even=even,
+        name=_subject(spec),
+        got=dims.d_model,
+        near=nearest_width(dims.d_model, spec.width_step(dims.n_heads)),
+    )
 
 
 def relative_positions(q_pos: Positions, k_pos: Positions) -> torch.Tensor:

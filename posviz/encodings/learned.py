@@ -9,6 +9,7 @@ from posviz.encodings.base import (
     Capabilities,
     Claim,
     Encoding,
+    Model,
     Paper,
     PositionModule,
     Positions,
@@ -21,7 +22,10 @@ from posviz.types import Dims, Text
 
 @dataclass(frozen=True, kw_only=True)
 class Learned(Encoding):
-    """x_p + E[p] with a table E of max_len rows. Before training it is noise: N(0, std^2)."""
+    """x_p + E[p] with a table E of max_len rows. Before training it is noise: N(0, std^2).
+
+    counting: "bert" looks up row p; "roberta" row p + 2 of a table with two more rows (OPT does the same).
+    """
 
     name: str = field(default="learned", init=False)
     std: float = knob(
@@ -30,6 +34,17 @@ class Learned(Encoding):
         Text("Spread of the untrained table; BERT and GPT-2 use 0.02.", "未训练表格的标准差；BERT 和 GPT-2 用 0.02。"),
         low=1e-6,  # not 0: far below, float32 would silently round the table to nothing
         high=10.0,
+    )
+
+    counting: str = knob(
+        "bert",
+        Text("first row used", "第一个用到的行"),
+        Text(
+            "BERT and GPT-2 count from row 0. RoBERTa and OPT count from row 2: two more rows, never used for words.",
+            "BERT 和 GPT-2 从第 0 行数起。RoBERTa 和 OPT 从第 2 行数起：多出的两行不给词用。",
+        ),
+        choices=("bert", "roberta"),
+        names=(Text("row 0 (BERT)", "第 0 行（BERT）"), Text("row 2 (RoBERTa)", "第 2 行（RoBERTa）")),
     )
 
     kind: ClassVar[str] = "additive"
@@ -46,17 +61,28 @@ class Learned(Encoding):
         trainable=True, relative=False, unbounded=False, directional=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("table",)
+    used_by: ClassVar[tuple[Model, ...]] = (
+        Model("BERT", "1810.04805"),
+        Model("RoBERTa", "1907.11692"),
+        Model("OPT", "2205.01068"),
+    )
+
+    @property
+    def offset(self) -> int:
+        """Row of position 0. RoBERTa and OPT start behind the padding row 1."""
+        return 2 if self.counting == "roberta" else 0
 
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
         weight = module.weight.detach().double()
+        rows = module.max_len + self.offset
         nearest = torch.nn.functional.normalize(weight, dim=1)
         neighbours = (nearest[:-1] * nearest[1:]).sum(1)
         return [
             Claim(
-                Text("trainable numbers, max_len × d_model", "可训练的数，max_len × d_model"),
+                Text("trainable numbers, rows × d_model", "可训练的数，行数 × d_model"),
                 weight.numel(),
                 Text("{n} × {d}", "{n} × {d}").filled(n=weight.shape[0], d=weight.shape[1]),
-                weight.numel() == module.max_len * module.dims.d_model,
+                weight.numel() == rows * module.dims.d_model,
             ),
             Claim(
                 Text("spread of the untrained table", "未训练表格的标准差"),
@@ -77,21 +103,22 @@ class Learned(Encoding):
         return _Module(self, dims, max_len, generator)
 
     def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
-        return rf"E[{row}, {col}] = \mathbf{{{value:.6f}}} \sim \mathcal{{N}}(0, {self.std:g}^2)"
+        return rf"E[{row + self.offset}, {col}] = \mathbf{{{value:.6f}}} \sim \mathcal{{N}}(0, {self.std:g}^2)"
 
-    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int, patch: tuple[int, int] | None = None) -> str:
         return f"""import torch
 
 generator = torch.Generator().manual_seed({seed})
-values = torch.randn(({length}, {dims.d_model}), generator=generator) * {self.std!r}  # (max_len, d_model)
+table = torch.randn(({length + self.offset}, {dims.d_model}), generator=generator) * {self.std!r}  # (rows, d_model)
+values = table[{self.offset}:]  # position 0 is row {self.offset}
 """
 
 
 class _Module(PositionModule):
     def __init__(self, spec: Learned, dims: Dims, max_len: int, generator: torch.Generator) -> None:
         super().__init__(spec, dims, max_len)
-        self.weight = seeded_normal((max_len, dims.d_model), spec.std, generator)
+        self.weight = seeded_normal((max_len + spec.offset, dims.d_model), spec.std, generator)
 
     def embed(self, x: torch.Tensor, positions: Positions | None = None) -> torch.Tensor:
         at = torch.arange(x.shape[-2]) if positions is None else positions
-        return x + self.weight[as_positions(at, rows=self.max_len)].to(x)
+        return x + self.weight[as_positions(at, rows=self.max_len) + self.spec.offset].to(x)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from posviz.encodings.base import Capabilities, Encoding, Paper
+from posviz.encodings.base import Capabilities, Encoding, Model, Paper
 from posviz.types import Dims, Text
 
 
@@ -29,6 +29,7 @@ class NoPE(Encoding):
     capabilities: ClassVar[Capabilities] = Capabilities(
         trainable=False, relative=True, unbounded=True, directional=False
     )
+    used_by: ClassVar[tuple[Model, ...]] = (Model("Command A", "2504.00698"),)
 
     def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
         return r"\mathrm{PE} = 0"

@@ -10,14 +10,16 @@ from posviz.encodings.base import (
     Capabilities,
     Claim,
     Encoding,
+    Model,
     Paper,
     PositionModule,
     Positions,
     base_knob,
+    check_head_width,
     knob,
 )
 from posviz.rotation import PAIRINGS, angles, as_positions, inv_freq, rotate, wavelengths
-from posviz.types import MAX_D_MODEL, Dims, Refusal, Text
+from posviz.types import Dims, Refusal, Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,28 +65,20 @@ class Rope(Encoding):
         trainable=False, relative=True, unbounded=True, directional=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("cos", "sin", "angle")
+    used_by: ClassVar[tuple[Model, ...]] = (
+        Model("Llama", "2302.13971"),
+        Model("PaLM", "2204.02311"),
+        Model("GPT-NeoX-20B", "2204.06745"),
+    )
 
     def fits(self, dims: Dims) -> None:
         self._check_width(dims.d_head, dims)
 
+    def width_step(self, n_heads: int) -> int:
+        return 2 * n_heads
+
     def _check_width(self, d_head: int, dims: Dims | None = None) -> None:
-        if d_head % 2 or d_head < 2:
-            whole = Text(
-                " (d_model {d} / n_heads {h}); try d_model {t}", "（d_model {d} / {h} 个头）；可以试试 d_model {t}"
-            )
-            story = {}
-            if dims is not None:
-                near = dims.d_model + dims.n_heads
-                near = near if near <= MAX_D_MODEL else dims.d_model - dims.n_heads
-                story = {"d": dims.d_model, "h": dims.n_heads, "t": near}
-            raise Refusal(
-                Text(
-                    "`d_head` must be even for RoPE, got {got}{more}", "RoPE 要求 `d_head` 为偶数，现在是 {got}{more}"
-                ),
-                field="d_model" if dims else "d_head",
-                got=d_head,
-                more=Text(whole("en", **story), whole("zh", **story)) if story else "",
-            )
+        check_head_width(self, d_head, 2, dims)
         width = math.floor(d_head * self.partial_rotary_factor + 1e-9)
         if width < 2 or width % 2:
             raise Refusal(
@@ -158,7 +152,7 @@ class Rope(Encoding):
             return rf"{row}\,\theta_{{{col}}} = {angle} = {row * frequency:.6f} \equiv \mathbf{{{value:.6f}}} \pmod{{2\pi}}"
         return rf"\{picture}({row}\,\theta_{{{col}}}) = \{picture}({angle}) = \mathbf{{{value:.6f}}}"
 
-    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int, patch: tuple[int, int] | None = None) -> str:
         last = {
             "cos": "values = theta.cos()",
             "sin": "values = theta.sin()",

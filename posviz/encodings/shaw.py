@@ -10,6 +10,7 @@ from posviz.encodings.base import (
     Capabilities,
     Claim,
     Encoding,
+    Model,
     Paper,
     PositionModule,
     Positions,
@@ -52,6 +53,7 @@ class Shaw(Encoding):
         trainable=True, relative=True, unbounded=True, directional=True, content=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("distance_table",)
+    used_by: ClassVar[tuple[Model, ...]] = (Model("Music Transformer", "1809.04281"),)
 
     def index(self, relative: torch.Tensor) -> torch.Tensor:
         """Row of the table for each key - query: clip(., -K, K) + K, in 0 .. 2K."""
@@ -89,7 +91,7 @@ class Shaw(Encoding):
     def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
         return rf"a_{{{row - self.max_relative}}}[{col}] = \mathbf{{{value:.6f}}}"
 
-    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int, patch: tuple[int, int] | None = None) -> str:
         rows = 2 * self.max_relative + 1
         return f"""import math
 import torch

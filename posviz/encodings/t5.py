@@ -10,6 +10,7 @@ from posviz.encodings.base import (
     Capabilities,
     Claim,
     Encoding,
+    Model,
     Paper,
     PositionModule,
     Positions,
@@ -83,6 +84,7 @@ class T5(Encoding):
     )
     capabilities: ClassVar[Capabilities] = Capabilities(trainable=True, relative=True, unbounded=True, directional=True)
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    used_by: ClassVar[tuple[Model, ...]] = (Model("T5", "1910.10683"), Model("mT5", "2010.11934"))
 
     @property
     def buckets_per_side(self) -> int:
@@ -162,7 +164,7 @@ class T5(Encoding):
             rf" = b_{{{head}}}[{bucket}] = \mathbf{{{value:.6f}}}"
         )
 
-    def snippet(self, dims: Dims, length: int, picture: str, seed: int) -> str:
+    def snippet(self, dims: Dims, length: int, picture: str, seed: int, patch: tuple[int, int] | None = None) -> str:
         return f"""import torch
 from posviz import encodings
 

@@ -87,11 +87,19 @@ def twin_alikeness(name: str, length: int, kind: str, head: int) -> views.Aliken
 
 
 def picture(
-    spec: Encoding, dims: Dims, max_len: int, *, view: str | None, seed: int, rows: int
+    spec: Encoding,
+    dims: Dims,
+    max_len: int,
+    *,
+    view: str | None,
+    seed: int,
+    rows: int,
+    patch: tuple[int, int] | None = None,
 ) -> views.Picture | None:
     """:func:`posviz.views.picture`, kept."""
-    keep = _large_picture if rows * dims.d_model > LARGE else _small_picture
-    return keep(spec, dims, max_len, view=view, seed=seed, rows=rows)
+    large = rows * dims.d_model > LARGE or (view == "bias" and dims.n_heads * rows**2 > LARGE)
+    keep = _large_picture if large else _small_picture
+    return keep(spec, dims, max_len, view=view, seed=seed, rows=rows, patch=patch)
 
 
 _small_picture = lru_cache(maxsize=32)(views.picture)

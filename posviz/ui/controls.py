@@ -1,5 +1,6 @@
 """The visible controls. Each writes into its URL parameter and is set from it on every run."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -149,6 +150,13 @@ def encoding_names(names: Sequence[str] | None = None) -> dict[str, str]:
     return {name: encodings.ENCODINGS[name].title(lang) for name in names or encodings.ENCODINGS}
 
 
+def basic_names() -> dict[str, str]:
+    """The encodings shown side by side where there is no room for all: the basic ones, and the chosen one."""
+    chosen = state.raw("encoding")
+    extra = (chosen,) if chosen in encodings.ENCODINGS and chosen not in encodings.BASICS else ()
+    return encoding_names((*encodings.BASICS, *extra))
+
+
 def mask_names() -> dict[str, str]:
     return {"none": _("full"), "causal": _("causal")}
 
@@ -274,8 +282,8 @@ def _sizes() -> None:
     heads = _value(state.PARAMS["heads"], state.raw("heads"))
     d_model = _value(state.PARAMS["d_model"], state.raw("d_model"))
     with left:
-        # + and - keep d_head even, so that no step leads to a refusal; typing may.
-        number("d_model", "d_model", step=2 * heads if 0 < heads <= MAX_HEADS else 2)
+        # + and - keep what the encoding needs, so that no step leads to a refusal; typing may.
+        number("d_model", "d_model", step=_width_step(heads) if 0 < heads <= MAX_HEADS else 2)
     with right:
         fits = [h for h in range(1, MAX_HEADS + 1) if d_model > 0 and d_model % h == 0]
         options = sorted({*fits, heads})
@@ -285,6 +293,12 @@ def _sizes() -> None:
     with right:
         number("base", "base", step=1000)
     _base_slider()
+
+
+def _width_step(heads: int) -> int:
+    name = state.raw("encoding")
+    spec = encodings.ENCODINGS[name]() if name in encodings.ENCODINGS else encodings.make("none")
+    return math.lcm(2 * heads, spec.width_step(heads))
 
 
 def _base_slider() -> None:

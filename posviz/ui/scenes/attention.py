@@ -105,7 +105,7 @@ def encoding_bar() -> None:
     if twin and trained:
         layers = range(1, store.load(trained[0]).n_layers + 1)
         controls.pick("layer", _("layer"), {n: _("layer {n}").format(n=n) for n in layers}, collapsed=True)
-    names = controls.encoding_names(trained if twin and trained else None)
+    names = controls.encoding_names(trained) if twin and trained else controls.basic_names()
     controls.pick("encoding", _("position encoding"), names, at="_page", collapsed=True)
     if not twin:
         controls.pick("mask", _("mask"), controls.mask_names(), at="_page", collapsed=True)

@@ -24,6 +24,7 @@ VIEWS = {
     "angle": N_("angle mθ"),
     "bias": N_("bias"),
     "distance_table": N_("vector for each distance"),
+    "grid": N_("patches"),
 }
 CLAIMS = {
     "table": N_(
@@ -35,6 +36,10 @@ CLAIMS = {
         "What is added to the score of query and key: every head has its own picture, and only the distance counts."
     ),
     "distance_table": N_("One vector for each distance from −K to K; beyond K the last one serves."),
+    "grid": N_("Click a patch: how alike does the encoding make it to every other patch of the image?"),
+    "content": N_("Here the content counts too: the picture is for queries and keys of ones."),
+    "share": N_("Up to a threshold only the distance counts; beyond it, the place counts too."),
+    "conv": N_("What a convolution adds to equal words: only the ends tell where one is."),
     "none": N_("Nothing is added anywhere."),
 }
 # axis names: (rows, columns), and how a row and a column are called in the picture
@@ -45,6 +50,7 @@ AXES = {
     "angle": (N_("position"), N_("pair")),
     "bias": (N_("query"), N_("key")),
     "distance_table": (N_("distance key − query"), N_("dimension of a head")),
+    "grid": (N_("row of patches"), N_("column of patches")),
 }
 
 
@@ -68,12 +74,24 @@ def claim(setting: state.Setting) -> str:
         spec = setting.spec
     except Refusal:
         return ""
-    key = {"none": "none", "rotary": "rotary", "bias": "bias"}.get(spec.kind, "table")
+    return _(CLAIMS[_claimed(spec)])
+
+
+def _claimed(spec: Encoding) -> str:
+    """Which of the claims is true of this encoding's picture."""
+    traits = spec.capabilities
+    try:
+        if _choose_view(spec) == "grid":
+            return "grid"
+    except Refusal:
+        pass
     if "distance_table" in spec.pictures:
-        key = "distance_table"
-    elif hasattr(spec, "columns"):
-        key = "waves"
-    return _(CLAIMS[key])
+        return "distance_table"
+    if spec.kind == "bias":
+        return "content" if traits.content else "bias" if traits.relative else "share"
+    if spec.kind == "additive":
+        return "conv" if traits.content else "waves" if hasattr(spec, "columns") else "table"
+    return spec.kind  # "none" or "rotary"
 
 
 def build(setting: state.Setting) -> Scene:
@@ -87,8 +105,8 @@ def build(setting: state.Setting) -> Scene:
     head = state.chosen("head", len(picture.sources), 0)
     rows, cols = picture.shape
     # The cell that the formula explains: one with a story, until somebody clicks.
-    row = state.chosen("row", rows, rows // 2 if view == "bias" else 37)
-    col = state.chosen("col", cols, rows // 4 if view == "bias" else cols * 21 // 64)
+    row = state.chosen("row", rows, rows // 2 if view in ("bias", "grid") else 37)
+    col = state.chosen("col", cols, cols // 2 if view == "grid" else rows // 4 if view == "bias" else cols * 21 // 64)
     badge = ""
     if spec.capabilities.trainable:
         badge = _("untrained · seed {seed}").format(seed=setting.seed)
@@ -112,7 +130,13 @@ def _rows(spec: Encoding, max_len: int) -> int:
 
 
 def _picture(setting: state.Setting, spec: Encoding, dims: Dims, view: str | None) -> views.Picture | None:
-    return cached.picture(spec, dims, setting.max_len, view=view, seed=setting.seed, rows=_rows(spec, setting.max_len))
+    patch = None
+    if view == "grid":
+        patch = tuple(
+            state.chosen(name, size, size // 2) for name, size in (("row", spec.grid_height), ("col", spec.grid_width))
+        )
+    rows = _rows(spec, setting.max_len)
+    return cached.picture(spec, dims, setting.max_len, view=view, seed=setting.seed, rows=rows, patch=patch)
 
 
 def compare_knobs(spec: Encoding) -> list[str]:
@@ -186,7 +210,9 @@ def toolbar(setting: state.Setting) -> None:
 def _source(picture: views.Picture, head: int, cross: tuple[int, int] = (0, 0)) -> canvas.Source:
     cells = picture.sources[head]
     if isinstance(cells, views.Waves):
-        return canvas.Sinusoid(omega=cells.frequencies, is_cos=cells.is_cos, rows=cells.rows, wrap=cells.wrap)
+        return canvas.Sinusoid(
+            omega=cells.frequencies, is_cos=cells.is_cos, rows=cells.rows, start=cells.start, wrap=cells.wrap
+        )
     if isinstance(cells, views.Diagonals):
         return canvas.Toeplitz(profile=cells.profile, rows=cells.rows, cols=cells.rows)
     values = cells.values[: picture.defined_rows]
@@ -231,6 +257,12 @@ def _labels(view: str) -> dict[str, str]:
             _("dimension {col}"),
             _("Dimension {col}"),
             _("distance {row}, dimension {col}"),
+        ),
+        "grid": (
+            _("Patch row {row}"),
+            _("patch column {col}"),
+            _("Patch column {col}"),
+            _("patch in row {row}, column {col}"),
         ),
     }
     for name in ("cos", "sin", "angle"):
@@ -316,6 +348,11 @@ def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
     return [
         blocks.Number(blocks.compact(c.value), c.label(setting.lang), c.expected(setting.lang), c.holds) for c in found
     ]
+
+
+def code(setting: state.Setting, scene: Scene) -> str:
+    """The snippet of the picture; of a grid, for the chosen patch."""
+    return setting.spec.snippet(setting.dims, setting.max_len, scene.view, setting.seed, scene.picture.patch)
 
 
 def formula(setting: state.Setting) -> None:

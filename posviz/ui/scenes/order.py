@@ -62,7 +62,7 @@ def build(setting: state.Setting) -> Scene:
     for name, spec in (("none", encodings.make("none")), ("chosen", setting.spec)):
         traces[name] = tuple(cached.trace(side, spec, setting.dims, **layer) for side in (a, b))
         differences[name] = compare.outputs(*traces[name], pairs)
-    bars = {name: _bar(setting, name, a, b, layer) for name in encodings.ENCODINGS}
+    bars = {name: _bar(setting, name, a, b, layer) for name in (*encodings.BASICS, setting.spec.name)}
     bars |= {"none": _finite(differences["none"].tokens), setting.spec.name: _finite(differences["chosen"].tokens)}
     # Rounding of a layer: a few hundred additions of numbers of this size.
     largest = max(float(np.abs(t.residual).max()) for t in traces["none"])
@@ -144,7 +144,7 @@ def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
     claimed = scene.same_words and setting.mask == "none"
     zero = _("should be 0 ({precision})").format(precision=setting.precision) if claimed else ""
     mirrored = scene.a.ids == scene.b.ids[::-1]
-    blind = not setting.spec.capabilities.directional and mirrored and claimed
+    blind = setting.spec.mirror_blind(len(scene.a)) and mirrored and claimed
     same = scene.a.ids == scene.b.ids
     expected = "" if not claimed else zero if blind or same else _("should be above 0")
     small = scene.chosen.pooled < scene.noise
@@ -189,11 +189,8 @@ def notes(setting: state.Setting, scene: Scene) -> list[str]:
         )
     elif setting.mask == "none" and scene.a.ids == scene.b.ids[::-1]:
         # encodings that add something and yet make no difference here: their bars need a word
-        blind = [
-            cls.title(setting.lang)
-            for cls in encodings.ENCODINGS.values()
-            if cls.kind != "none" and not cls.capabilities.directional
-        ]
+        shown = [setting.other(name) for name, value in scene.bars.items() if value is not None]
+        blind = [spec.title(setting.lang) for spec in shown if spec.kind != "none" and spec.mirror_blind(len(scene.a))]
         found.append(
             _(
                 "{name} sees how far, not which way. B is A read backwards, every distance is the same, so the difference is 0."

@@ -131,7 +131,13 @@ def show(scene: Scene) -> None:
 
 def remark(setting: state.Setting) -> None:
     """Say it when the sidebar's encoding is another one."""
-    if setting.spec.kind != "rotary":
+    if setting.spec.kind == "rotary" and setting.spec.name != "rope":
+        blocks.note(
+            _("This page shows RoPE; {name} turns its pairs in another way: see the heatmap.").format(
+                name=setting.spec.title(setting.lang)
+            )
+        )
+    elif setting.spec.kind != "rotary":
         blocks.note(
             _("This page always shows RoPE; the chosen encoding, {name}, turns nothing.").format(
                 name=setting.spec.title(setting.lang)
