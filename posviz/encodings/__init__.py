@@ -8,6 +8,8 @@ from typing import Any
 from posviz.encodings.alibi import Alibi
 from posviz.encodings.base import Capabilities, Claim, Encoding, Knob, Paper, PositionModule
 from posviz.encodings.learned import Learned
+from posviz.encodings.model_config import read_config, rope_from_config
+from posviz.encodings.model_rope import ModelRope
 from posviz.encodings.none import NoPE
 from posviz.encodings.rope import Rope
 from posviz.encodings.shaw import Shaw
@@ -57,4 +59,16 @@ def make(name: str, /, **parameters: Any) -> Encoding:
     return cls(**parameters)
 
 
-__all__ = ["ENCODINGS", "Capabilities", "Claim", "Encoding", "Knob", "Paper", "PositionModule", "make"]
+__all__ = [
+    "ENCODINGS",
+    "Capabilities",
+    "Claim",
+    "Encoding",
+    "Knob",
+    "ModelRope",
+    "Paper",
+    "PositionModule",
+    "make",
+    "read_config",
+    "rope_from_config",
+]
