@@ -14,6 +14,8 @@ from posviz.encodings.deberta import Deberta
 from posviz.encodings.fire import Fire
 from posviz.encodings.kerple import Kerple
 from posviz.encodings.learned import Learned
+from posviz.encodings.model_config import read_config, rope_from_config
+from posviz.encodings.model_rope import ModelRope
 from posviz.encodings.mrope import MRope
 from posviz.encodings.none import NoPE
 from posviz.encodings.rope import Rope
@@ -94,7 +96,10 @@ __all__ = [
     "Encoding",
     "Knob",
     "Model",
+    "ModelRope",
     "Paper",
     "PositionModule",
     "make",
+    "read_config",
+    "rope_from_config",
 ]
