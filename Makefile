@@ -51,7 +51,7 @@ dev: $(RUN_STAMP)  ## the same, and rerun when a file is saved
 		--client.showErrorDetails=full
 
 test: browser lint  ## lint, then every test, those in a real browser included (ARGS="-k rope")
-	@HF_HUB_OFFLINE=1 $(PY) -m pytest $(ARGS)
+	@HF_HUB_OFFLINE=1 $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: $(DEV_STAMP)  ## style, formatting, and who may import whom
 	@$(PY) -m ruff check $(wildcard $(CODE))

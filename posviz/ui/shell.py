@@ -121,7 +121,7 @@ def header(
     """
     blocks.title(question)
     if tools:
-        left, right = st.columns(2, vertical_alignment="center")
+        left, right = st.columns([5, 6], vertical_alignment="center")
         with left:
             blocks.claim(claim)
         with (

@@ -36,7 +36,6 @@ FLAGS = [
     "--disable-sync",
 ]
 WAIT = 90_000  # ms; long, because it only decides how long a failure takes
-MEASURED = pytest.StashKey[list[str]]()
 
 # What a test asks the page. The components live in shadow roots, the standalone page has none.
 HELPERS = """
@@ -416,7 +415,7 @@ def offline(browser: Browser) -> Iterator[Visit]:
 @pytest.fixture
 def measured(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """A line for the end of the test run: measured, not judged."""
-    return request.config.stash.setdefault(MEASURED, []).append
+    return lambda line: request.node.user_properties.append(("measured", line))
 
 
 _FAILED = pytest.StashKey[bool]()
@@ -431,5 +430,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for line in config.stash.get(MEASURED, []):
-        terminalreporter.write_line(f"measured: {line}")
+    # from the reports, which come from every worker process
+    for report in terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", []):
+        for name, line in getattr(report, "user_properties", ()):
+            if name == "measured" and report.when == "call":
+                terminalreporter.write_line(f"measured: {line}")
