@@ -39,6 +39,7 @@ PAGES = (
     PageInfo("similarity", N_("How alike positions are")),
     PageInfo("rotation", N_("How RoPE turns")),
     PageInfo("attention", N_("What every head looks at")),
+    PageInfo("compare", N_("All encodings compared")),
 )
 
 

@@ -168,6 +168,12 @@ PARAMS: dict[str, Param] = {
         Param("cell", "", _cell),
         Param("row", "", _optional),
         Param("col", "", _optional),
+        choice("enters", "all", ("all", "none", "additive", "rotary", "bias")),
+        choice("sort", "registry", ("registry", "name", "parameters", "time", "memory", "reversal", "spread")),
+        choice("one", "sinusoidal", tuple(encodings.ENCODINGS)),
+        choice("two", "rope", tuple(encodings.ENCODINGS)),
+        choice("pair_view", "look", ("look", "similarity", "order", "attention")),
+        choice("need", "short", ("short", "long", "extrapolate", "relative")),
     )
 }
 
