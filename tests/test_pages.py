@@ -14,7 +14,7 @@ from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("order", "heatmap", "similarity", "rotation", "attention", "compare")
+PAGES = ("order", "heatmap", "similarity", "rotation", "attention", "compare", "myths")
 TIMEOUT = 60
 
 
@@ -75,7 +75,7 @@ def test_details_open(page: str, detail: str) -> None:
     if detail == "code":
         assert "import" in app.code[0].value
     if detail == "save":
-        assert len(app.get("download_button")) == (1 if page == "compare" else 3)
+        assert len(app.get("download_button")) == (1 if page in ("compare", "myths") else 3)
 
 
 @pytest.mark.parametrize("encoding", list(encodings.ENCODINGS))
@@ -249,3 +249,30 @@ def test_the_guide_ties_each_advice_to_a_measurement(need: str) -> None:
     text = shown(open_page("compare", lang="en", need=need))
     assert "see the table" in text
     assert re.search("supports it|speaks against it|says nothing about it", text)
+
+
+def test_a_prediction_reveals_its_myth_alone() -> None:
+    app = open_page("myths", lang="en", guesses="falls:true")
+    assert not app.exception
+    assert html(app).count("pv-verdict") == 1
+    assert "Measured: false" in shown(app) and "you said: true" in shown(app)
+    assert "pv-wrong" in html(app)
+    app = open_page("myths", lang="en", guesses="falls:false")
+    assert "pv-right" in html(app) and "1 / 1" in shown(app)
+
+
+def test_all_myths_in_both_languages() -> None:
+    from posviz.myths import MYTHS
+
+    guesses = ",".join(f"{key}:shown" for key in MYTHS)
+    for lang in ("en", "zh"):
+        app = open_page("myths", lang=lang, guesses=guesses)
+        assert not app.exception and refusals(app) == []
+        assert html(app).count("pv-verdict") == len(MYTHS)
+        for myth in MYTHS.values():
+            assert myth.why(lang) in shown(app)
+
+
+def test_a_prediction_nobody_can_make_is_refused() -> None:
+    app = open_page("myths", lang="en", guesses="falls:maybe")
+    assert refusals(app) == ["`guesses` must be one of true, false, depends, shown, got maybe"]

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import torch
 
-from posviz import attention, compare, comparison, views
+from posviz import attention, compare, comparison, myths, views
 from posviz.encodings import Encoding
 from posviz.types import AttentionTrace, Dims, Refusal, Text, Tokens
 
@@ -107,3 +107,9 @@ def measured(spec: Encoding, dims: Dims, max_len: int, tokens: Tokens, *, seed: 
 def cost(spec: Encoding, dims: Dims) -> comparison.Cost:
     """:func:`posviz.comparison.cost`, kept: measured once for these sizes."""
     return comparison.cost(spec, dims)
+
+
+@lru_cache(maxsize=128)
+def finding(key: str, case: myths.Case) -> myths.Finding:
+    """:func:`posviz.myths.measure`, kept."""
+    return myths.measure(key, case)

@@ -40,6 +40,7 @@ PAGES = (
     PageInfo("rotation", N_("How RoPE turns")),
     PageInfo("attention", N_("What every head looks at")),
     PageInfo("compare", N_("All encodings compared")),
+    PageInfo("myths", N_("Myths, measured")),
 )
 
 
