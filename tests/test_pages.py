@@ -16,7 +16,7 @@ from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("order", "heatmap", "similarity", "rotation", "attention")
+PAGES = ("order", "heatmap", "similarity", "rotation", "attention", "compare", "myths")
 TIMEOUT = 60
 
 
@@ -77,7 +77,7 @@ def test_details_open(page: str, detail: str) -> None:
     if detail == "code":
         assert "import" in app.code[0].value
     if detail == "save":
-        assert len(app.get("download_button")) == 3
+        assert len(app.get("download_button")) == (1 if page in ("compare", "myths") else 3)
 
 
 @pytest.mark.parametrize("encoding", list(encodings.ENCODINGS))
@@ -329,3 +329,63 @@ def test_standalone_html_needs_no_network() -> None:
     assert "<title>&lt;b&gt;&amp;</title>" in page
     assert not re.search(r"(src|href)=[\"']https?:", page)
     assert json.loads(json.dumps(page)) == page
+
+
+def test_the_comparison_sorts_and_filters() -> None:
+    def names(app: AppTest) -> list[str]:
+        return re.findall(r'<tr id="row-(\w+)">', html(app))
+
+    assert names(open_page("compare", lang="en")) == list(encodings.ENCODINGS)
+    rotary = [name for name, cls in encodings.ENCODINGS.items() if cls.kind == "rotary"]
+    assert names(open_page("compare", lang="en", enters="rotary")) == rotary
+    by_size = names(open_page("compare", lang="en", sort="parameters"))
+    assert by_size[-1] == "deberta" and set(by_size) == set(encodings.ENCODINGS)
+
+
+@pytest.mark.parametrize("view", ["look", "similarity", "order", "attention"])
+@pytest.mark.parametrize(("one", "two"), [("none", "cope"), ("rope_2d", "fire"), ("learned", "learned")])
+def test_any_two_side_by_side(view: str, one: str, two: str) -> None:
+    app = open_page("compare", one=one, two=two, pair_view=view)
+    assert not app.exception
+    assert refusals(app) == []
+
+
+def test_what_does_not_suit_the_sizes_is_said_once() -> None:
+    app = open_page("compare", lang="en", d_model="36", heads="4", one="none", two="alibi")
+    assert not app.exception
+    assert "`d_head` must be even for RoPE, got 9".replace("`", "") in shown(app).replace("`", "")
+    assert 'id="row-rope"' not in html(app) and 'id="row-alibi"' in html(app)
+
+
+@pytest.mark.parametrize("need", ["short", "long", "extrapolate", "relative"])
+def test_the_guide_ties_each_advice_to_a_measurement(need: str) -> None:
+    text = shown(open_page("compare", lang="en", need=need))
+    assert "see the table" in text
+    assert re.search("supports it|speaks against it|says nothing about it", text)
+
+
+def test_a_prediction_reveals_its_myth_alone() -> None:
+    app = open_page("myths", lang="en", guesses="falls:true")
+    assert not app.exception
+    assert html(app).count("pv-verdict") == 1
+    assert "Measured: false" in shown(app) and "you said: true" in shown(app)
+    assert "pv-wrong" in html(app)
+    app = open_page("myths", lang="en", guesses="falls:false")
+    assert "pv-right" in html(app) and "1 / 1" in shown(app)
+
+
+def test_all_myths_in_both_languages() -> None:
+    from posviz.myths import MYTHS
+
+    guesses = ",".join(f"{key}:shown" for key in MYTHS)
+    for lang in ("en", "zh"):
+        app = open_page("myths", lang=lang, guesses=guesses)
+        assert not app.exception and refusals(app) == []
+        assert html(app).count("pv-verdict") == len(MYTHS)
+        for myth in MYTHS.values():
+            assert myth.why(lang) in shown(app)
+
+
+def test_a_prediction_nobody_can_make_is_refused() -> None:
+    app = open_page("myths", lang="en", guesses="falls:maybe")
+    assert refusals(app) == ["`guesses` must be one of true, false, depends, shown, got maybe"]

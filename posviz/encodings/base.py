@@ -154,6 +154,8 @@ class Encoding:
     # How many numbers a position has: 2 for rows and columns of patches, 3 for time, row and column.
     axes: ClassVar[int] = 1
     used_by: ClassVar[tuple[Model, ...]] = ()
+    # Where its parameters are: "" for none, "model" once for all layers, "layer" for each, as its paper has it.
+    sharing: ClassVar[str] = ""
     # Whether what is added to a token depends on later tokens, whatever the mask: not for causal models.
     looks_ahead: ClassVar[bool] = False
 

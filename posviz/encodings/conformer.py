@@ -53,6 +53,7 @@ class Conformer(Encoding):
         trainable=True, relative=True, unbounded=True, directional=True, content=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    sharing: ClassVar[str] = "layer"
     used_by: ClassVar[tuple[Model, ...]] = (Model("Conformer", "2005.08100"), Model("w2v-BERT", "2108.06209"))
 
     def fits(self, dims: Dims) -> None:

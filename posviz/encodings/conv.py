@@ -65,6 +65,7 @@ class Conv(Encoding):
         trainable=True, relative=False, unbounded=True, directional=True, content=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("table",)
+    sharing: ClassVar[str] = "model"
     looks_ahead: ClassVar[bool] = True
     used_by: ClassVar[tuple[Model, ...]] = (Model("wav2vec 2.0", "2006.11477"), Model("HuBERT", "2106.07447"))
 

@@ -65,6 +65,7 @@ class Cope(Encoding):
         trainable=True, relative=True, unbounded=True, directional=False, content=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    sharing: ClassVar[str] = "layer"
 
     def count(self, q: torch.Tensor, k: torch.Tensor, q_pos: Positions, k_pos: Positions) -> torch.Tensor:
         """p_mn, (..., H, Lq, Lk): the gates of all keys from the nearer of m, n to the farther, both included."""

@@ -69,6 +69,7 @@ class Deberta(Encoding):
         trainable=True, relative=True, unbounded=True, directional=True, content=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    sharing: ClassVar[str] = "layer"
     used_by: ClassVar[tuple[Model, ...]] = (Model("DeBERTa", "2006.03654"), Model("DeBERTaV3", "2111.09543"))
 
     def scale(self, d_head: int) -> float:

@@ -65,6 +65,7 @@ class Fire(Encoding):
         trainable=True, relative=False, unbounded=True, directional=False
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    sharing: ClassVar[str] = "layer"
 
     def mirror_blind(self, length: int) -> bool:
         return length <= self.threshold + 1  # beyond L the share depends on the place

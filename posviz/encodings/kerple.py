@@ -55,6 +55,7 @@ class Kerple(Encoding):
         trainable=True, relative=True, unbounded=True, directional=False
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    sharing: ClassVar[str] = "layer"
 
     @property
     def ranges(self) -> tuple[float, float]:

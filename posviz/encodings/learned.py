@@ -61,6 +61,7 @@ class Learned(Encoding):
         trainable=True, relative=False, unbounded=False, directional=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("table",)
+    sharing: ClassVar[str] = "model"
     used_by: ClassVar[tuple[Model, ...]] = (
         Model("BERT", "1810.04805"),
         Model("RoBERTa", "1907.11692"),

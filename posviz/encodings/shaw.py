@@ -53,6 +53,7 @@ class Shaw(Encoding):
         trainable=True, relative=True, unbounded=True, directional=True, content=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("distance_table",)
+    sharing: ClassVar[str] = "layer"
     used_by: ClassVar[tuple[Model, ...]] = (Model("Music Transformer", "1809.04281"),)
 
     def index(self, relative: torch.Tensor) -> torch.Tensor:

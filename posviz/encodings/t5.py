@@ -84,6 +84,7 @@ class T5(Encoding):
     )
     capabilities: ClassVar[Capabilities] = Capabilities(trainable=True, relative=True, unbounded=True, directional=True)
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    sharing: ClassVar[str] = "model"
     used_by: ClassVar[tuple[Model, ...]] = (Model("T5", "1910.10683"), Model("mT5", "2010.11934"))
 
     @property

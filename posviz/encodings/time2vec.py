@@ -55,6 +55,7 @@ class Time2Vec(Encoding):
         trainable=True, relative=False, unbounded=True, directional=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("table",)
+    sharing: ClassVar[str] = "model"
 
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
         with torch.no_grad():

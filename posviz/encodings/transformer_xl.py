@@ -50,6 +50,7 @@ class TransformerXL(Encoding):
         trainable=True, relative=True, unbounded=True, directional=True, content=True
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+    sharing: ClassVar[str] = "layer"
     used_by: ClassVar[tuple[Model, ...]] = (Model("Transformer-XL", "1901.02860"), Model("XLNet", "1906.08237"))
 
     def fits(self, dims: Dims) -> None:

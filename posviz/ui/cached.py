@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import torch
 
-from posviz import attention, compare, views
+from posviz import attention, compare, comparison, myths, views
 from posviz.encodings import Encoding
 from posviz.models.base import ModelTrace
 from posviz.models.twins import store
@@ -120,3 +120,24 @@ _large_alikeness = lru_cache(maxsize=8)(views.alikeness)
 def claims(spec: Encoding, dims: Dims, max_len: int, *, length: int, seed: int) -> list:
     """What the encoding promises, measured on positions 0 .. length-1; kept."""
     return spec.claims(spec.build(dims, max_len, torch.Generator().manual_seed(seed)), length)
+
+
+@lru_cache(maxsize=256)
+def measured(spec: Encoding, dims: Dims, max_len: int, tokens: Tokens, *, seed: int) -> comparison.Measured | Refusal:
+    """:func:`posviz.comparison.measure`, kept; the refusal where the sizes do not suit the encoding."""
+    try:
+        return comparison.measure(spec, dims, max_len, tokens, seed=seed)
+    except Refusal as refusal:
+        return refusal
+
+
+@lru_cache(maxsize=256)
+def cost(spec: Encoding, dims: Dims) -> comparison.Cost:
+    """:func:`posviz.comparison.cost`, kept: measured once for these sizes."""
+    return comparison.cost(spec, dims)
+
+
+@lru_cache(maxsize=128)
+def finding(key: str, case: myths.Case) -> myths.Finding:
+    """:func:`posviz.myths.measure`, kept."""
+    return myths.measure(key, case)

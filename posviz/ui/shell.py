@@ -40,6 +40,8 @@ PAGES = (
     PageInfo("rotation", N_("How RoPE turns")),
     PageInfo("attention", N_("What every head looks at")),
     PageInfo("twins", N_("What position teaches")),
+    PageInfo("compare", N_("All encodings compared")),
+    PageInfo("myths", N_("Myths, measured")),
 )
 
 

@@ -19,6 +19,7 @@ from posviz import encodings, text
 from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
 from posviz.models.twins.corpus import FORMS
+from posviz.myths import MYTHS, VERDICTS
 from posviz.similarity import KINDS
 from posviz.types import (
     LANGUAGES,
@@ -176,6 +177,13 @@ PARAMS: dict[str, Param] = {
         Param("dice", "0", _limited(0, MAX_SEED)),
         Param("row", "", _optional),
         Param("col", "", _optional),
+        choice("enters", "all", ("all", "none", "additive", "rotary", "bias")),
+        choice("sort", "registry", ("registry", "name", "parameters", "time", "memory", "reversal", "spread")),
+        choice("one", "sinusoidal", tuple(encodings.ENCODINGS)),
+        choice("two", "rope", tuple(encodings.ENCODINGS)),
+        choice("pair_view", "look", ("look", "similarity", "order", "attention")),
+        Param("guesses", "", lambda name, raw: _guesses(name, raw)),
+        choice("need", "short", ("short", "long", "extrapolate", "relative")),
     )
 }
 
@@ -183,6 +191,15 @@ PARAMS: dict[str, Param] = {
 def _encoding_list(name: str, raw: str) -> tuple[str, ...]:
     drawn = tuple(key for key, cls in encodings.ENCODINGS.items() if cls.kind != "none")
     return tuple(_one_of(name, part, drawn) for part in dict.fromkeys(raw.split(",")) if part)
+
+
+def _guesses(name: str, raw: str) -> dict[str, str]:
+    """The predictions of the Myths page, "falls:false,alibi:shown": myth -> verdict, or that it is only shown."""
+    found = {}
+    for part in filter(None, raw.split(",")):
+        key, _colon, guess = part.partition(":")
+        found[_one_of(name, key, tuple(MYTHS))] = _one_of(name, guess, (*VERDICTS, "shown"))
+    return found
 
 
 def knobs(name: str) -> dict[str, tuple[Knob, Any]]:

@@ -248,6 +248,16 @@ def _panel(picture: views.Picture, head: int, title: str, cross: tuple[int, int]
     )
 
 
+def panel(picture: views.Picture, title: str) -> canvas.Panel:
+    """A picture as one panel for other pages."""
+    return _panel(picture, 0, title, (0, 0))
+
+
+def picture_labels(view: str) -> dict[str, str]:
+    """The canvas's texts for a view."""
+    return _labels(view)
+
+
 def _labels(view: str) -> dict[str, str]:
     texts = labels(canvas.LABELS)
     names = {
