@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import torch
 
-from posviz import attention, compare, views
+from posviz import attention, compare, views, workbench
 from posviz.encodings import Encoding
 from posviz.types import AttentionTrace, Dims, Refusal, Text, Tokens
 
@@ -84,3 +84,7 @@ _large_alikeness = lru_cache(maxsize=8)(views.alikeness)
 def claims(spec: Encoding, dims: Dims, max_len: int, *, length: int, seed: int) -> list:
     """What the encoding promises, measured on positions 0 .. length-1; kept."""
     return spec.claims(spec.build(dims, max_len, torch.Generator().manual_seed(seed)), length)
+
+
+rope_facts = lru_cache(maxsize=256)(workbench.facts)
+"""Facts of a model's RoPE at two lengths, kept."""
