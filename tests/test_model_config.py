@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import CONFIG_MAPPING, LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
@@ -329,6 +329,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=250)
 @given(
     st.dictionaries(st.sampled_from(model_config.KEYS), VALUES),
     st.dictionaries(st.sampled_from(sorted({name for names in READ.values() for name in names})), VALUES),

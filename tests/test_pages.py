@@ -16,7 +16,7 @@ from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("order", "heatmap", "similarity", "rotation", "attention", "compare", "myths")
+PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "attention", "compare", "myths")
 TIMEOUT = 60
 
 

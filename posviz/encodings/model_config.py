@@ -176,7 +176,7 @@ def layer_parameters(model: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     nested = {key: value for key, value in given.items() if isinstance(value, Mapping)}
     if nested and not any(key in given for key in ("rope_type", "type", "factor")):
         return {key: dict(value) for key, value in nested.items()}
-    kind = model.get("model_type")
+    kind = _model_type(model)
     local = _first(model, "rope_local_base_freq", "local_rope_theta") or LOCAL_BASE.get(kind)
     if local is not None or kind in SCALED_WHERE_FULL:
         sliding = {} if local is None else {"rope_theta": local}
@@ -187,6 +187,11 @@ def layer_parameters(model: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _first(mapping: Mapping[str, Any], *names: str) -> Any:
     """The value of the first of these keys that is there and not null."""
     return next((mapping[name] for name in names if mapping.get(name) is not None), None)
+
+
+def _model_type(model: Mapping[str, Any]) -> str:
+    value = model.get("model_type")
+    return value if isinstance(value, str) else ""
 
 
 def _needed(mapping: Mapping[str, Any], *names: str) -> Any:
@@ -230,7 +235,7 @@ def _share(model: Mapping[str, Any], given: Mapping[str, Any], d_head: int) -> f
     if value is None and model.get("rotary_dim") is not None:
         return whole_number("rotary_dim", model["rotary_dim"], 2, d_head) / d_head
     if value is None:
-        return PARTIAL.get(model.get("model_type"), 1.0)
+        return PARTIAL.get(_model_type(model), 1.0)
     return real_number("partial_rotary_factor", value, 0.0, 1.0, above=True)
 
 
@@ -240,7 +245,7 @@ def base_of(model: Mapping[str, Any], given: Mapping[str, Any]) -> float:
     if value is None:
         value = _first(model, "rope_theta", "rotary_emb_base", "global_rope_theta")
     if value is None:
-        value = BASE.get(model.get("model_type"), 10_000.0)
+        value = BASE.get(_model_type(model), 10_000.0)
     return real_number("rope_theta", value, 1.0, 1e12, above=True)
 
 
@@ -249,7 +254,7 @@ def kind_of(model: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     said = _first(given, "rope_type", "type")
     kind = ALIASES.get(said, said) if isinstance(said, str) else said
     kind = "default" if kind is None else kind
-    if kind == "yarn" and model.get("model_type") == "phi3":
+    if kind == "yarn" and _model_type(model) == "phi3":
         kind = "longrope"  # early Phi-3 files said yarn for what is LongRoPE
     if not isinstance(kind, str) or kind not in SCALINGS:
         raise Refusal(
@@ -315,7 +320,6 @@ def _rope(model: Mapping[str, Any], given: Mapping[str, Any], layer: str) -> Mod
     section = given.get("mrope_section")
     if section is not None:
         section = _section(section)
-    model_type = model.get("model_type")
     return ModelRope(
         d_head=d_head,
         base=base_of(model, given),
@@ -329,13 +333,13 @@ def _rope(model: Mapping[str, Any], given: Mapping[str, Any], layer: str) -> Mod
         mrope_section=section or (),
         mrope_interleaved=given.get("mrope_interleaved") is True,
         layer_type=layer,
-        model_type=model_type if isinstance(model_type, str) else "",
+        model_type=_model_type(model),
     )
 
 
 def _interleaved(model: Mapping[str, Any]) -> bool:
     said = model.get("rope_interleave")
-    return said if isinstance(said, bool) else model.get("model_type") in INTERLEAVED
+    return said if isinstance(said, bool) else _model_type(model) in INTERLEAVED
 
 
 def _section(value: Any) -> tuple[int, ...]:

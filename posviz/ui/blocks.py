@@ -77,6 +77,11 @@ def note(sentence: str) -> None:
     st.html(f'<p class="pv-note">{escape(sentence)}</p>')
 
 
+def caption(text: str) -> None:
+    """A quiet heading, as tables have."""
+    st.html(f'<p class="pv-caption">{escape(text)}</p>')
+
+
 def badge(sentence: str) -> None:
     st.html(f'<p class="pv-badge">{escape(sentence)}</p>')
 
@@ -92,6 +97,16 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, rema
         f'<div class="pv-beside"><table class="pv-table"><caption>{escape(caption)}</caption>'
         f'<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table><p class="pv-note">{escape(remark)}</p></div>'
     )
+
+
+def findings(items: Sequence[tuple[str, str, bool]]) -> None:
+    """Sentences about a side: (side, sentence, worth a check)."""
+    rows = "".join(
+        f'<div role="listitem" class="pv-{side.lower()}{" pv-odd" if odd else ""}">'
+        f"<b>{escape(side)}</b><span>{escape(sentence)}</span></div>"
+        for side, sentence, odd in items
+    )
+    st.html(f'<div role="list" class="pv-findings">{rows}</div>')
 
 
 def compact(x: float, digits: int = 3) -> str:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import torch
 
-from posviz import attention, compare, comparison, myths, views
+from posviz import attention, compare, comparison, myths, views, workbench
 from posviz.encodings import Encoding
 from posviz.models.base import ModelTrace
 from posviz.models.twins import store
@@ -141,3 +141,7 @@ def cost(spec: Encoding, dims: Dims) -> comparison.Cost:
 def finding(key: str, case: myths.Case) -> myths.Finding:
     """:func:`posviz.myths.measure`, kept."""
     return myths.measure(key, case)
+
+
+rope_facts = lru_cache(maxsize=256)(workbench.facts)
+"""Facts of a model's RoPE at two lengths, kept."""

@@ -38,6 +38,7 @@ PAGES = (
     PageInfo("heatmap", N_("What an encoding looks like")),
     PageInfo("similarity", N_("How alike positions are")),
     PageInfo("rotation", N_("How RoPE turns")),
+    PageInfo("rope", N_("RoPE beyond its length")),
     PageInfo("attention", N_("What every head looks at")),
     PageInfo("twins", N_("What position teaches")),
     PageInfo("compare", N_("All encodings compared")),

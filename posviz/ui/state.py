@@ -34,9 +34,12 @@ from posviz.types import (
     shown,
     whole_number,
 )
+from posviz.ui import models
 from posviz.ui.lang import _, current
 
 PRECISIONS = ("float32", "float64")
+ROPE_VIEWS = ("ratio", "waves", "angles", "kernel", "needle")
+LONGEST_TEXT = 2**24  # positions on the RoPE workbench
 JS_SAFE = 2**53 - 1  # whole numbers a browser's number box can hold
 
 
@@ -103,6 +106,21 @@ def _limited(low: int, high: int) -> Callable[[str, str], int]:
 def _optional(name: str, raw: str) -> int | None:
     """A whole number, or None where the URL leaves it out and the page chooses."""
     return read_int(name, raw, 0, 2 * MAX_LEN) if raw else None
+
+
+def _layer(name: str, raw: str) -> str:
+    """A layer type such as full_attention, or "" where the page chooses."""
+    if raw and not (len(raw) <= 40 and raw.isascii() and raw.replace("_", "").isalnum()):
+        raise Refusal(
+            Text(
+                "`{name}` must be a layer type such as full_attention, got {got}",
+                "`{name}` 应是层的类型，例如 full_attention，现在是 {got}",
+            ),
+            field=name,
+            name=name,
+            got=shown(raw),
+        )
+    return raw
 
 
 def _cell(name: str, raw: str) -> tuple[str, int, int, int] | None:
@@ -184,6 +202,11 @@ PARAMS: dict[str, Param] = {
         choice("pair_view", "look", ("look", "similarity", "order", "attention")),
         Param("guesses", "", lambda name, raw: _guesses(name, raw)),
         choice("need", "short", ("short", "long", "extrapolate", "relative")),
+        Param("ra", "qwen2.5-7b", models.read),
+        Param("rb", "qwen2.5-7b-yarn", models.read_optional),
+        Param("rlen", "", lambda name, raw: read_int(name, raw, 2, LONGEST_TEXT) if raw else None),
+        Param("rlayer", "", _layer),
+        choice("rview", "ratio", ROPE_VIEWS),
     )
 }
 
