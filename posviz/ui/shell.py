@@ -76,10 +76,15 @@ def run() -> None:
     _start_again_once()
     draw_sidebar = controls.sidebar(pages[: len(PAGES)])
     st.session_state["_in_shell"] = True
+    first = st.session_state.setdefault("_first", True)
+    if first:  # somebody has come: the navigation at once, also where the page takes its time
+        draw_sidebar()
+        st.session_state["_first"] = False
     try:
         page.run()
     finally:  # also when the page went wrong
-        draw_sidebar()
+        if not first:
+            draw_sidebar()
 
 
 _fresh = True  # until the first st.navigation of the process
