@@ -19,6 +19,7 @@ from posviz import encodings, text
 from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
 from posviz.myths import MYTHS, VERDICTS
+from posviz.precision import DTYPES
 from posviz.similarity import KINDS
 from posviz.types import (
     LANGUAGES,
@@ -35,7 +36,7 @@ from posviz.types import (
 )
 from posviz.ui.lang import _, current
 
-PRECISIONS = ("float32", "float64")
+PRECISIONS = ("float32", "float64")  # attention; the pictures know narrower ones: precision.DTYPES
 JS_SAFE = 2**53 - 1  # whole numbers a browser's number box can hold
 
 
@@ -175,6 +176,7 @@ PARAMS: dict[str, Param] = {
         choice("two", "rope", tuple(encodings.ENCODINGS)),
         choice("pair_view", "look", ("look", "similarity", "order", "attention")),
         Param("guesses", "", lambda name, raw: _guesses(name, raw)),
+        choice("digits", "float64", DTYPES),
         choice("need", "short", ("short", "long", "extrapolate", "relative")),
     )
 }
