@@ -10,9 +10,9 @@ shell.header(
     _("Which encoding does what?"),
     _("Every number is measured now, for these sizes and sentence A; only papers and model names are quoted."),
     strip=False,
-    tools=compare.toolbar,
 )
 with shell.guard():
+    compare.toolbar()
     scene = compare.build(setting)
     compare.show(setting, scene)
     shell.proof(compare.proof(scene))

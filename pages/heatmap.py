@@ -20,6 +20,7 @@ with shell.guard():
         heatmap.show(setting, scene)
         heatmap.substituted(setting, scene)
         shell.proof(heatmap.proof(setting, scene))
+        heatmap.digits_error(scene)
         shell.details(
             "heatmap",
             formula=lambda: heatmap.formula(setting),

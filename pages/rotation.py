@@ -19,6 +19,7 @@ with shell.guard():
     rotation.show(scene)
     rotation.remark(setting)
     shell.proof(rotation.proof(scene))
+    rotation.digits_error(scene)
     shell.details(
         "rotation",
         formula=lambda: rotation.formula(scene),

@@ -16,6 +16,7 @@ with shell.guard():
     scene = similarity.build(setting)
     similarity.show(setting, scene)
     shell.proof(similarity.proof(setting, scene))
+    similarity.digits_error(setting, scene)
     similarity.tables(setting, scene)
     shell.details(
         "similarity",

@@ -389,3 +389,14 @@ def test_all_myths_in_both_languages() -> None:
 def test_a_prediction_nobody_can_make_is_refused() -> None:
     app = open_page("myths", lang="en", guesses="falls:maybe")
     assert refusals(app) == ["`guesses` must be one of true, false, depends, shown, got maybe"]
+
+
+@pytest.mark.parametrize("digits", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("page", ["heatmap", "similarity", "rotation"])
+def test_the_error_of_fewer_digits_is_drawn(page: str, digits: str) -> None:
+    plain, narrow = (open_page(page, lang="en", digits=d) for d in ("float64", digits))
+    assert not narrow.exception and refusals(narrow) == []
+    canvases = [len(app.get("bidi_component")) for app in (plain, narrow)]
+    assert canvases[1] == canvases[0] + 1
+    if page == "heatmap":
+        assert f"computed in {digits}" in shown(narrow)

@@ -82,6 +82,11 @@ def caption(text: str) -> None:
     st.html(f'<p class="pv-caption">{escape(text)}</p>')
 
 
+def label(text: str) -> None:
+    """A few words beside a control, no wider than they are."""
+    st.html(f'<p class="pv-note">{escape(text)}</p>', width="content")
+
+
 def badge(sentence: str) -> None:
     st.html(f'<p class="pv-badge">{escape(sentence)}</p>')
 

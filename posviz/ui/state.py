@@ -20,6 +20,7 @@ from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
 from posviz.models.twins.corpus import FORMS
 from posviz.myths import MYTHS, VERDICTS
+from posviz.precision import DTYPES
 from posviz.similarity import KINDS
 from posviz.types import (
     LANGUAGES,
@@ -37,9 +38,9 @@ from posviz.types import (
 from posviz.ui import models
 from posviz.ui.lang import _, current
 
-PRECISIONS = ("float32", "float64")
 ROPE_VIEWS = ("ratio", "waves", "angles", "kernel", "needle")
 LONGEST_TEXT = 2**24  # positions on the RoPE workbench
+PRECISIONS = ("float32", "float64")  # attention; the pictures know narrower ones: precision.DTYPES
 JS_SAFE = 2**53 - 1  # whole numbers a browser's number box can hold
 
 
@@ -201,6 +202,7 @@ PARAMS: dict[str, Param] = {
         choice("two", "rope", tuple(encodings.ENCODINGS)),
         choice("pair_view", "look", ("look", "similarity", "order", "attention")),
         Param("guesses", "", lambda name, raw: _guesses(name, raw)),
+        choice("digits", "float64", DTYPES),
         choice("need", "short", ("short", "long", "extrapolate", "relative")),
         Param("ra", "qwen2.5-7b", models.read),
         Param("rb", "qwen2.5-7b-yarn", models.read_optional),

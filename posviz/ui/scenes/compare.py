@@ -9,7 +9,7 @@ from html import escape
 import streamlit as st
 
 from posviz import encodings
-from posviz.comparison import CALL, ROWS, Cost, Measured
+from posviz.comparison import CALL, EXACT, ROWS, Cost, Measured
 from posviz.encodings import Encoding
 from posviz.types import Refusal
 from posviz.ui import blocks, cached, controls, state
@@ -55,8 +55,10 @@ class Scene:
 
 
 def toolbar() -> None:
-    controls.pick("enters", _("enters at"), {key: _(text) for key, text in ENTERS.items()}, collapsed=True)
-    controls.pick("sort", _("sorted by"), {key: _(text) for key, text in SORT.items()}, style="select", width=190)
+    """Which rows, and in which order."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="compare_tools"):
+        controls.pick("enters", _("enters at"), {key: _(text) for key, text in ENTERS.items()})
+        controls.pick("sort", _("sorted by"), {key: _(text) for key, text in SORT.items()}, style="select", width=190)
 
 
 def build(setting: state.Setting) -> Scene:
@@ -97,14 +99,14 @@ def _head() -> list[tuple[str, str]]:
         (_("encoding"), ""),
         (_("enters at"), ""),
         (_("trainable"), _("trainable numbers for these sizes, and whether every layer has its own")),
-        (_("mean |out − x|"), _("mean size of what is added to the embedding, over max_len positions")),
-        (_("spread, alike"), _("similarity of positions: largest deviation at one distance, relative")),
-        (_("spread, scores"), _("scores of equal words at one distance: how far they differ, relative")),
         (_("nature"), _("absolute, relative or content-dependent, by these measurements")),
         (_("A read backwards"), _("largest change of the sentence vector; only rounding: cannot tell left from right")),
         (_("at max_len"), _("is the first position beyond max_len defined?")),
         (_("time"), _("one attention call of {n} tokens, beside no position").format(n=CALL)),
         (_("memory"), _("what the encoding hands to that call")),
+        (_("mean |out − x|"), _("mean size of what is added to the embedding, over max_len positions")),
+        (_("spread, alike"), _("similarity of positions: largest deviation at one distance, relative")),
+        (_("spread, scores"), _("scores of equal words at one distance: how far they differ, relative")),
         (_("used by"), ""),
         (_("paper"), ""),
     ]
@@ -115,27 +117,32 @@ def _cells(row: Row) -> list[str]:
     lang, spec, found = current(), row.spec, row.found
     shared = _(SHARING[spec.sharing]) if spec.sharing else ""
     small = f" <small>{escape(shared)}</small>" if shared else ""
-    turned = blocks.compact(found.reversal, 2) if found.directional else f"≈ 0 ({blocks.compact(found.reversal, 2)})"
+    turned = blocks.compact(found.reversal, 2) if found.directional else _zero(found.reversal)
     models = ", ".join(_link(model.url, model.name) for model in spec.used_by)
     return [
         escape(spec.title(lang)),
         escape(_(ENTERS[spec.kind])),
         f"{found.parameters:,}{small}",
-        "–" if found.shift is None else blocks.compact(found.shift, 2),
-        "–" if found.spread is None else _spread(found.spread),
-        _spread(found.scores),
         escape(_(NATURE[found.nature])),
         turned,
         escape(_("defined") if found.reach else _("refused")),
         f"{row.slower:.2g}×",
         f"{row.cost.memory / 1024:,.0f} KiB",
+        "–" if found.shift is None else blocks.compact(found.shift, 2),
+        "–" if found.spread is None else _spread(found.spread),
+        _spread(found.scores),
         models or "–",
         _link(spec.paper.url, f"{spec.paper.authors} {spec.paper.year}"),
     ]
 
 
 def _spread(value: float) -> str:
-    return f"≈ 0 ({blocks.compact(value, 2)})" if value < 1e-9 else blocks.compact(value, 2)
+    return _zero(value) if value < EXACT else blocks.compact(value, 2)
+
+
+def _zero(value: float) -> str:
+    """Nothing but rounding; the number itself when the pointer rests on it."""
+    return f'<span title="{escape(blocks.compact(value, 2))}">≈ 0</span>'
 
 
 def _link(url: str, text: str) -> str:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from posviz import views
+from posviz import precision, views
 from posviz.encodings import Encoding
 from posviz.models.twins import store
 from posviz.types import Dims, Refusal
 from posviz.ui import blocks, cached, controls, save, state
 from posviz.ui.canvas import matrix as canvas
 from posviz.ui.lang import N_, _, labels
+from posviz.ui.scenes import digits
 
 KEY = "heatmap_canvas"
 WHOLE = 2_000_000  # cells of a table that are sent whole; larger ones as an overview with windows
@@ -350,6 +351,31 @@ def substituted(setting: state.Setting, scene: Scene) -> None:
         )
         return
     st.latex(setting.spec.explain(setting.dims, scene.view, scene.row, scene.col, number, scene.head))
+
+
+def digits_error(scene: Scene) -> None:
+    """The precision switch, and the chosen head's error where it is not float64."""
+    name = digits.switch()
+    if name == "float64":
+        return
+
+    def errors() -> np.ndarray:
+        return precision.picture_error(scene.picture, name).values(scene.head)
+
+    rows, columns = AXES[scene.view]
+    waves = isinstance(scene.picture.sources[0], views.Waves)
+    remark = _("Positions, frequencies and angles are all computed in {name}, as careless code does it.").format(
+        name=name
+    )
+    digits.show(
+        "heatmap",
+        name,
+        errors,
+        axes=(_(rows), _(columns)),
+        texts=_labels(scene.view),
+        first_row=scene.picture.first_row,
+        remark=remark if waves else _("Each number is rounded to {name} once.").format(name=name),
+    )
 
 
 def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:

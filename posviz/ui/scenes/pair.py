@@ -18,7 +18,7 @@ VIEWS = {"look": N_("look"), "similarity": N_("similarity"), "order": N_("order"
 
 def toolbar() -> None:
     """Which two, and in which picture."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="pair"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="pair_row"):
         for name, label in (("one", _("first")), ("two", _("second"))):
             controls.pick(name, label, controls.encoding_names(), style="select", width=220)
         controls.pick("pair_view", _("side by side in"), {key: _(text) for key, text in VIEWS.items()})

@@ -7,16 +7,19 @@ import numpy as np
 import streamlit as st
 import torch
 
+from posviz import precision
 from posviz.encodings.rope import Rope
 from posviz.rotation import pair_dims
 from posviz.text import visible
 from posviz.types import AttentionTrace
 from posviz.ui import blocks, cached, controls, save, state
-from posviz.ui.canvas import clocks
+from posviz.ui.canvas import clocks, matrix
 from posviz.ui.lang import _, labels
+from posviz.ui.scenes import digits
 
 KEY = "rotation_canvas"
 SHIFTS = (1, 10, 100, 1000, 10_000)
+MOST = 2048  # positions of the error picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +169,40 @@ def proof(scene: Scene) -> list[blocks.Number]:
             blocks.compact(norm), _("length of the query after turning, minus before"), _("should be 0"), norm < 1e-9
         ),
     ]
+
+
+def digits_error(scene: Scene) -> None:
+    """The precision switch, and the error of the score for every pair of positions where it is not float64."""
+    name = digits.switch()
+    if name == "float64":
+        return
+
+    def errors() -> np.ndarray:
+        width = scene.q.shape[1]
+        return precision.rotation_error(
+            scene.q[scene.query],
+            scene.k[scene.key],
+            scene.omega,
+            scene.spec.pairing,
+            min(scene.last + 1, MOST),
+            name,
+            scene.spec.scale(width),
+        )
+
+    texts = labels(matrix.LABELS) | {
+        "row": _("Query at {row}"),
+        "at": _("key at {col}"),
+        "column": _("Key at {col}"),
+        "cell": _("query at {row}, key at {col}"),
+    }
+    digits.show(
+        "rotation",
+        name,
+        errors,
+        axes=(_("position of the query"), _("position of the key")),
+        texts=texts,
+        remark=_("Along a diagonal the distance is the same: in float64 the score would be too."),
+    )
 
 
 def formula(scene: Scene) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from posviz import encodings, views
+from posviz import encodings, precision, views
 from posviz import similarity as core
 from posviz.encodings import Encoding
 from posviz.models.twins import corpus, store
@@ -13,6 +13,7 @@ from posviz.types import Refusal
 from posviz.ui import blocks, cached, controls, save, state
 from posviz.ui.canvas import matrix, ripple
 from posviz.ui.lang import _, labels
+from posviz.ui.scenes import digits
 
 KEY = "similarity_canvas"
 DISTANCES = (1, 2, 5, 10, 20)
@@ -180,6 +181,36 @@ def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
             )
         )
     return items
+
+
+def digits_error(setting: state.Setting, scene: Scene) -> None:
+    """The precision switch, and the error of the selected encoding's matrix where it is not float64."""
+    name = digits.switch()
+    if name == "float64":
+        return
+    spec, head = setting.other(scene.selected), state.chosen("head", setting.dims.n_heads, 0)
+
+    def errors() -> np.ndarray:
+        return precision.similarity_error(
+            spec, setting.dims, scene.length, name, kind=scene.kind, head=head, seed=setting.seed
+        )
+
+    texts = labels(matrix.LABELS) | {
+        "row": _("Position {row}"),
+        "at": _("position {col}"),
+        "column": _("Position {col}"),
+        "cell": _("positions {row} and {col}"),
+    }
+    digits.show(
+        "similarity",
+        name,
+        errors,
+        axes=(_("position"), _("position")),
+        texts=texts,
+        remark=_(
+            "{encoding}: with fewer digits the similarity depends on the place, not on the distance alone."
+        ).format(encoding=spec.title(setting.lang)),
+    )
 
 
 def shift_error(spec: Encoding, d_model: int, length: int) -> float | None:
