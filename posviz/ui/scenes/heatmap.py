@@ -251,7 +251,7 @@ def _panel(picture: views.Picture, head: int, title: str, cross: tuple[int, int]
 
 def panel(picture: views.Picture, title: str) -> canvas.Panel:
     """A picture as one panel for other pages."""
-    return _panel(picture, 0, title, (0, 0))
+    return _panel(picture, 0, title, (0, 0), picture.limit)
 
 
 def picture_labels(view: str) -> dict[str, str]:
