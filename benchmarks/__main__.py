@@ -10,7 +10,7 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import animation, heads, heatmaps, pages, start, twins
+from benchmarks import animation, encodings, heads, heatmaps, pages, start, twins
 from benchmarks.table import Row, attempt, markdown
 
 SECTIONS = {
@@ -20,9 +20,10 @@ SECTIONS = {
     "animation": animation.measure,
     "start": start.measure,
     "twins": twins.measure,
+    "encodings": encodings.measure,
 }
 RESULTS = Path(__file__).with_name("results")
-PACKAGES = ("streamlit", "plotly", "torch", "numpy", "bertviz")
+PACKAGES = ("streamlit", "plotly", "torch", "numpy", "transformers", "bertviz")
 
 
 def main(arguments: list[str]) -> int:

@@ -123,7 +123,8 @@ class Sinusoidal(Encoding):
         """Rows of the table: (len,) whole positions -> (len, d_model) float64."""
         frequencies, is_cos = self.columns(d_model)
         theta = angles(as_positions(positions) + self.start, frequencies)
-        return torch.where(is_cos, theta.cos(), theta.sin())
+        theta[:, is_cos], theta[:, ~is_cos] = theta[:, is_cos].cos(), theta[:, ~is_cos].sin()  # each cell once
+        return theta
 
     def shift_error(self, k: int, length: int, d_model: int) -> float:
         """Largest |PE(p+k) - M_k PE(p)| over at most 512 positions spread over 0 .. length-1."""
