@@ -136,6 +136,11 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
+def _kept(text: str) -> str:
+    """A column's name; |out − x| is not broken over lines."""
+    return escape(text).replace(" − ", "\u00a0−\u00a0")
+
+
 def _spread(value: float) -> str:
     return _zero(value) if value < EXACT else blocks.compact(value, 2)
 
@@ -150,7 +155,7 @@ def _link(url: str, text: str) -> str:
 
 
 def show(setting: state.Setting, scene: Scene) -> None:
-    head = "".join(f'<th scope="col" title="{escape(hint)}">{escape(text)}</th>' for text, hint in _head())
+    head = "".join(f'<th scope="col" title="{escape(hint)}">{_kept(text)}</th>' for text, hint in _head())
     body = ""
     for name in scene.shown:
         first, *rest = _cells(scene.rows[name])
