@@ -10,13 +10,14 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import animation, heads, heatmaps, pages, start
+from benchmarks import animation, heads, heatmaps, models, pages, start
 from benchmarks.table import Row, attempt, markdown
 
 SECTIONS = {
     "pages": pages.measure,
     "heatmaps": heatmaps.measure,
     "heads": heads.measure,
+    "models": models.measure,
     "animation": animation.measure,
     "start": start.measure,
 }

@@ -14,7 +14,7 @@ from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "attention")
+PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention")
 TIMEOUT = 60
 
 

@@ -191,6 +191,10 @@ PARAMS: dict[str, Param] = {
         Param("rlen", "", lambda name, raw: read_int(name, raw, 2, LONGEST_TEXT) if raw else None),
         Param("rlayer", "", _layer),
         choice("rview", "ratio", ROPE_VIEWS),
+        Param("cq", "", lambda name, raw: raw),
+        Param("ca", "", lambda name, raw: raw),
+        Param("cp", "3", _limited(0, 2**31 - 1)),
+        Param("cm", "none", models.read_optional),
     )
 }
 
@@ -248,11 +252,15 @@ def bind() -> None:
         for name in st.query_params
         if (name in PARAMS or name in KNOBS) and name not in mended and len(values := st.query_params.get_all(name)) > 1
     }
-    texts = {}
+    texts, drawn = {}, st.session_state.get("_texts", {})
     with st.container(key="url"):
         for param in active():
             # the sentences are plain text: their visible boxes are bound
             if param.name not in ("a", "b") and (param.name in st.session_state or param.name in st.query_params):
+                # a box writes changes into the URL, not what it begins with
+                value = st.session_state.get(param.name, param.default)
+                if param.name not in drawn and param.name not in st.query_params and value != param.default:
+                    st.query_params[param.name] = value
                 texts[param.name] = st.text_input(param.name, value=param.default, key=param.name, bind="query-params")
     st.session_state["_texts"] = texts  # a run asks a hundred times, and session_state is slow
 
@@ -303,7 +311,7 @@ def mend(name: str) -> None:
 def put(name: str, value: Any) -> None:
     """Set a parameter; only from a callback, or before ``bind`` in a run."""
     mend(name)
-    st.session_state[name] = st.session_state.setdefault("_texts", {})[name] = write(value)
+    st.session_state[name] = write(value)
 
 
 class Setting:
