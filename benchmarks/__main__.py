@@ -10,13 +10,14 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import animation, encodings, heads, heatmaps, pages, start, twins
+from benchmarks import animation, encodings, heads, heatmaps, models, pages, start, twins
 from benchmarks.table import Row, attempt, markdown
 
 SECTIONS = {
     "pages": pages.measure,
     "heatmaps": heatmaps.measure,
     "heads": heads.measure,
+    "models": models.measure,
     "animation": animation.measure,
     "start": start.measure,
     "twins": twins.measure,

@@ -42,6 +42,8 @@ LIMIT = 150_000  # ms; go.Heatmap of 5000 x 1024 takes a while
 SETTLED = 10_000  # ms that a run may go on after the picture
 PROBE = Path(__file__).with_name("probe.js").read_text("utf-8")
 ARROW = {"key": "ArrowRight", "code": "ArrowRight", "windowsVirtualKeyCode": 39}
+DOWN = {"key": "ArrowDown", "code": "ArrowDown", "windowsVirtualKeyCode": 40}
+ENTER = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
 
 
 class Browser:
@@ -128,12 +130,25 @@ class Tab:
         self.run("probe.settled", SETTLED)
         return painted / 1000
 
-    def press(self, kind: str, slider: str) -> dict[str, Any]:
+    def key(self, key: dict[str, Any]) -> None:
+        for event in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=event, **key)
+
+    def choose(self, kind: str, select: str) -> dict[str, Any]:
+        """The next option of the select box of that key: opened and marked first, then timed from Enter."""
+        self.send("Page.bringToFront")
+        self.run(f"() => document.querySelector('.st-key-{select} input').focus()")
+        self.key(DOWN)
+        self.run("probe.settled", 500)
+        self.key(DOWN)
+        self.run("probe.settled", 500)
+        return self.press(kind, select, ENTER)
+
+    def press(self, kind: str, slider: str, key: dict[str, Any] = ARROW) -> dict[str, Any]:
         """ArrowRight on the slider of that key: ms until another picture is seen, and the bytes that came."""
         self.send("Page.bringToFront")
         self.run("probe.arm", kind, f".st-key-{slider} [role=slider], .st-key-{slider} input", LIMIT)
-        for event in ("keyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=event, **ARROW)
+        self.key(key)
         found = self.run("probe.result", SETTLED)
         if found is None:
             raise RuntimeError("the picture did not change")

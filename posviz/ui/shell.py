@@ -39,6 +39,7 @@ PAGES = (
     PageInfo("similarity", N_("How alike positions are")),
     PageInfo("rotation", N_("How RoPE turns")),
     PageInfo("rope", N_("RoPE beyond its length")),
+    PageInfo("check", N_("Check my RoPE code")),
     PageInfo("attention", N_("What every head looks at")),
     PageInfo("twins", N_("What position teaches")),
     PageInfo("compare", N_("All encodings compared")),

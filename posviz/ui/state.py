@@ -209,6 +209,10 @@ PARAMS: dict[str, Param] = {
         Param("rlen", "", lambda name, raw: read_int(name, raw, 2, LONGEST_TEXT) if raw else None),
         Param("rlayer", "", _layer),
         choice("rview", "ratio", ROPE_VIEWS),
+        Param("cq", "", lambda name, raw: raw),
+        Param("ca", "", lambda name, raw: raw),
+        Param("cp", "3", _limited(0, 2**31 - 1)),
+        Param("cm", "none", models.read_optional),
     )
 }
 

@@ -357,7 +357,7 @@ class Visit:
 
     def follow(self, page: str) -> None:
         """A click on a page's link in the sidebar."""
-        order = ("order", "heatmap", "similarity", "rotation", "rope", "attention")
+        order = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention")
         title = self.ask("() => document.querySelector('.pv-title').textContent")
         self.widget("nav").get_by_role("link").nth(order.index(page)).click()
         self.until(

@@ -8,7 +8,7 @@ from playwright.sync_api import Error
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "attention")
+PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention")
 # Violations of Streamlit's own markup, none of ours: rule -> what the element must match.
 STREAMLIT: dict[str, str] = {}
 

@@ -36,7 +36,7 @@ def paste(one, index: int, text: str) -> None:
 def test_every_picture_follows_its_button_and_the_link(visit) -> None:
     one = visit("/rope?lang=en", still=True)
     assert one.numbers()[:2] == ["24 / 64", "0 / 64"]
-    for index, view in ((1, "waves"), (2, "angles"), (3, "kernel"), (4, "needle")):
+    for index, view in ((1, "waves"), (2, "angles"), (4, "needle")):
         one.segment("w_rview", index)
         one.until_params(rview=view)
         one.until("want => pv.idle() && pv.canvas()?.dataset.name === want", view)

@@ -11,7 +11,7 @@ from posviz import encodings
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "attention")
+PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention")
 
 
 def saved(one, label: str):

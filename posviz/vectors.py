@@ -1,0 +1,188 @@
+"""Numbers that a person pastes or uploads: printed tensors, .npy, .safetensors. Read, never executed."""
+
+import io
+import json
+import re
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from posviz.types import Refusal, Text, shown
+
+MAX_BYTES = 4_000_000
+MAX_NUMBERS = 200_000
+MAX_DIMS = 4
+# What a printed tensor or array is wrapped in: "tensor([...], dtype=torch.float64)".
+_WRAP = re.compile(r"^\s*(?:\w+\.)*(?:tensor|array|Tensor|Array)\((.*?)(?:,\s*\w+=[\w.:'\"()]+)*\s*\)\s*$", re.S)
+_TOKEN = re.compile(r"[\s,;]+|([\[\](){}])|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])|(.)", re.S)
+_SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+
+
+def _refuse(en: str, zh: str, **values: Any) -> Refusal:
+    return Refusal(Text(en, zh), field="vectors", **values)
+
+
+def parse(text: str) -> np.ndarray:
+    """Printed numbers as a float64 array: JSON lists, a printed tensor, or rows of plain numbers.
+
+    Without brackets every line is a row. Refused: anything that is not a number, rows of unequal length,
+    shortened output ("..."), more than MAX_NUMBERS numbers.
+    """
+    if len(text) > MAX_BYTES:
+        raise _too_large(len(text))
+    wrapped = _WRAP.match(text)
+    body = wrapped[1] if wrapped else text
+    if not body.strip():
+        raise _refuse("there are no numbers", "没有数")
+    if "..." in body or "…" in body:
+        raise _refuse(
+            "the numbers were shortened when printed (…): print all of them, "
+            "for example with torch.set_printoptions(profile='full')",
+            "打印时省略了一部分数（…）：请全部打印出来，例如先用 torch.set_printoptions(profile='full')",
+        )
+    if any(bracket in body for bracket in "[](){}"):
+        rows = _bracketed(body)
+    else:
+        rows = [_numbers(line) for line in body.splitlines() if line.strip()]
+        rows = rows[0] if len(rows) == 1 else rows
+    return check(_array(rows))
+
+
+def _tokens(text: str):
+    """Brackets as text and numbers as floats; anything else is refused with its place."""
+    for found in _TOKEN.finditer(text):
+        bracket, number, other = found.groups()
+        if other is not None:
+            raise _refuse(
+                "`{got}` at character {at} is not a number",
+                "第 {at} 个字符处的 `{got}` 不是数",
+                got=shown(text[found.start() : found.start() + 12]),
+                at=found.start() + 1,
+            )
+        if bracket:
+            yield bracket
+        elif number:
+            yield float(number)
+
+
+def _numbers(line: str) -> list[float]:
+    return [token for token in _tokens(line) if isinstance(token, float)]
+
+
+def _bracketed(text: str) -> list[Any]:
+    """Nested lists from brackets of any kind; commas and spaces separate."""
+    root: list[Any] = []
+    stack = [root]
+    for token in _tokens(text):
+        if isinstance(token, float):
+            stack[-1].append(token)
+        elif token in "[({":
+            if len(stack) > MAX_DIMS + 1:
+                raise _refuse("the numbers are nested more than {n} deep", "数的嵌套超过了 {n} 层", n=MAX_DIMS)
+            stack[-1].append([])
+            stack.append(stack[-1][-1])
+        elif len(stack) == 1:
+            raise _refuse("a bracket is closed that was never opened", "有一个括号没有开头")
+        else:
+            stack.pop()
+    if len(stack) > 1:
+        raise _refuse("a bracket is not closed", "有一个括号没有关上")
+    return root[0] if len(root) == 1 and isinstance(root[0], list) else root
+
+
+def _array(rows: list[Any]) -> np.ndarray:
+    try:
+        return np.array(rows, dtype=np.float64)
+    except ValueError:
+        raise _refuse("the rows do not all have the same length", "各行的长度不一样") from None
+
+
+def check(array: np.ndarray) -> np.ndarray:
+    """A float64 array of finite numbers with 1 to MAX_DIMS axes; refused otherwise."""
+    if not 1 <= array.ndim <= MAX_DIMS or not array.size:
+        raise _refuse(
+            "vectors have 1 to {n} axes, got the shape {got}",
+            "向量应有 1 到 {n} 个轴，现在的形状是 {got}",
+            n=MAX_DIMS,
+            got=str(array.shape),
+        )
+    if array.size > MAX_NUMBERS:
+        raise _refuse(
+            "there are {size:,} numbers; up to {limit:,} are read",
+            "有 {size:,} 个数；最多读 {limit:,} 个",
+            size=array.size,
+            limit=MAX_NUMBERS,
+        )
+    array = np.asarray(array, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise _refuse("the numbers must be finite", "数必须是有限的")
+    return array
+
+
+def _too_large(size: int) -> Refusal:
+    return _refuse(
+        "the file has {size:,} bytes; up to {limit:,} are read",
+        "文件有 {size:,} 字节；最多读 {limit:,} 字节",
+        size=size,
+        limit=MAX_BYTES,
+    )
+
+
+def load(data: bytes) -> np.ndarray:
+    """The one array in a .npy or .safetensors file as float64; pickled objects are refused."""
+    if len(data) > MAX_BYTES:
+        raise _too_large(len(data))
+    return check(_npy(data) if data.startswith(b"\x93NUMPY") else _safetensors(data))
+
+
+def _npy(data: bytes) -> np.ndarray:
+    try:
+        array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False, max_header_size=10_000)
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, SyntaxError, TypeError, MemoryError):
+        raise _refuse("the .npy file cannot be read", "这个 .npy 文件读不了") from None
+    if array.dtype.kind not in "fiu":
+        raise _refuse(
+            "the file must hold real numbers, got {got}", "文件里必须是实数，现在是 {got}", got=str(array.dtype)
+        )
+    return array
+
+
+def _safetensors(data: bytes) -> np.ndarray:
+    """The format's own words: 8 bytes little endian with the header's length, the header as JSON, the numbers."""
+    size = int.from_bytes(data[:8], "little")
+    try:
+        if not 2 <= size <= len(data) - 8:
+            raise ValueError
+        header = json.loads(data[8 : 8 + size])
+        entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        ((_name, entry),) = entries.items() if len(entries) == 1 else [(None, None)]
+    except (ValueError, AttributeError, RecursionError):
+        raise _refuse("the file is neither .npy nor .safetensors", "文件既不是 .npy 也不是 .safetensors") from None
+    if entry is None:
+        raise _refuse(
+            "the file must hold one tensor, got {n}: {names}",
+            "文件里必须只有一个张量，现在有 {n} 个：{names}",
+            n=len(entries),
+            names=shown(", ".join(entries), 80),
+        )
+    kind = _SAFETENSORS.get(str(entry.get("dtype")) if isinstance(entry, dict) else "")
+    if kind is None:
+        raise _refuse(
+            "the tensor must be one of {allowed}, got {got}",
+            "张量的类型只能是 {allowed} 之一，现在是 {got}",
+            allowed=", ".join(_SAFETENSORS),
+            got=shown(entry.get("dtype") if isinstance(entry, dict) else entry),
+        )
+    try:
+        shape = [int(n) for n in entry["shape"]]
+        start, stop = (int(n) for n in entry["data_offsets"])
+        body = data[8 + size :]
+        if not 0 <= start <= stop <= len(body) or any(n < 0 for n in shape):
+            raise ValueError
+        numbers = np.frombuffer(body[start:stop], kind).reshape(shape)
+    except (KeyError, ValueError, TypeError):
+        raise _refuse("the tensor's header does not fit its data", "张量的头部与数据对不上") from None
+    if kind == "<u2":  # bfloat16: the upper half of a float32
+        numbers = (numbers.astype("<u4") << 16).view("<f4")
+    return numbers
