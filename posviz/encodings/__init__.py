@@ -7,8 +7,9 @@ from typing import Any
 
 from posviz.encodings.alibi import Alibi
 from posviz.encodings.base import Capabilities, Claim, Encoding, Knob, Paper, PositionModule
+from posviz.encodings.config_json import read_config
 from posviz.encodings.learned import Learned
-from posviz.encodings.model_config import read_config, rope_from_config
+from posviz.encodings.model_config import rope_from_config
 from posviz.encodings.model_rope import ModelRope
 from posviz.encodings.none import NoPE
 from posviz.encodings.rope import Rope
