@@ -2,7 +2,7 @@
 
 from posviz.ui import shell
 from posviz.ui.lang import _
-from posviz.ui.scenes import rope
+from posviz.ui.scenes import rope, rope_controls
 
 setting = shell.open_page()
 shell.header(
@@ -10,9 +10,9 @@ shell.header(
     _("What happens to RoPE beyond the length it was trained on?"),
     _("Slow pairs reach angles that training never showed; a scaling slows just those down."),
     strip=False,
-    tools=rope.toolbar,
+    tools=rope_controls.toolbar,
 )
-rope.choosers()
+rope_controls.choosers()
 with shell.guard():
     scene = rope.build()
     rope.show(scene)

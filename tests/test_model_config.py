@@ -14,9 +14,10 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from posviz import attention, encodings, text
 from posviz.encodings import model_config
+from posviz.encodings.config_json import MAX_BYTES
 from posviz.encodings.diagnosis import READ, diagnose
 from posviz.encodings.known_models import known_models
-from posviz.encodings.model_config import MAX_BYTES, essential, ropes_of
+from posviz.encodings.model_config import essential, ropes_of
 from posviz.rope_scaling import SCALINGS
 from posviz.types import Dims, Refusal
 

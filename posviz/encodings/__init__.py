@@ -7,6 +7,7 @@ from typing import Any
 
 from posviz.encodings.alibi import Alibi
 from posviz.encodings.base import Capabilities, Claim, Encoding, Knob, Model, Paper, PositionModule
+from posviz.encodings.config_json import read_config
 from posviz.encodings.conformer import Conformer
 from posviz.encodings.conv import Conv
 from posviz.encodings.cope import Cope
@@ -14,7 +15,7 @@ from posviz.encodings.deberta import Deberta
 from posviz.encodings.fire import Fire
 from posviz.encodings.kerple import Kerple
 from posviz.encodings.learned import Learned
-from posviz.encodings.model_config import read_config, rope_from_config
+from posviz.encodings.model_config import rope_from_config
 from posviz.encodings.model_rope import ModelRope
 from posviz.encodings.mrope import MRope
 from posviz.encodings.none import NoPE

@@ -4,10 +4,10 @@ What the keys mean is what transformers 5 does with them (modeling_rope_utils an
 files); defaults that a file leaves out are those of the model's class there.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from posviz.encodings.config_json import check_depth, check_object
 from posviz.encodings.model_rope import ModelRope
 from posviz.rope_scaling import (
     MAX_POSITIONS,
@@ -20,9 +20,6 @@ from posviz.rope_scaling import (
     Yarn,
 )
 from posviz.types import Refusal, Text, real_number, shown, whole_number
-
-MAX_BYTES = 1_000_000
-MAX_DEPTH = 20
 
 # Other names of the same method, as they are met in files.
 ALIASES = {"su": "longrope", "mrope": "default", "deepseek_yarn": "yarn", "none": "default"}
@@ -58,95 +55,13 @@ LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 
-def read_config(text: str | bytes) -> dict[str, Any]:
-    """The JSON object in a file's text; refused when too large or deep, or not JSON (NaN is not)."""
-    if len(text) > MAX_BYTES:
-        raise Refusal(
-            Text(
-                "the file has {size:,} bytes; a config.json of up to {limit:,} is read",
-                "文件有 {size:,} 字节；最多读 {limit:,} 字节的 config.json",
-            ),
-            field="config",
-            size=len(text),
-            limit=MAX_BYTES,
-        )
-    try:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8-sig")
-        config = json.loads(text, parse_constant=_no_number)
-    except RecursionError:
-        raise _too_deep() from None
-    except UnicodeDecodeError:
-        raise Refusal(Text("the file is not text in UTF-8", "文件不是 UTF-8 编码的文本"), field="config") from None
-    except json.JSONDecodeError as error:
-        raise Refusal(
-            Text(
-                "the text is not JSON: line {line}, column {column} cannot be read",
-                "文本不是 JSON：第 {line} 行第 {column} 列读不懂",
-            ),
-            field="config",
-            line=error.lineno,
-            column=error.colno,
-        ) from None
-    except Refusal:
-        raise
-    except ValueError:  # a whole number of thousands of digits
-        raise Refusal(
-            Text("the text holds a number that is too long", "文本里有一个过长的数"), field="config"
-        ) from None
-    _check_object("config", config)
-    _check_depth(config)
-    return config
-
-
-def _no_number(name: str) -> None:
-    raise Refusal(
-        Text("the text holds {got}, which is not a number in JSON", "文本里有 {got}，它不是 JSON 里的数"),
-        field="config",
-        got=name,
-    )
-
-
-def _too_deep() -> Refusal:
-    return Refusal(
-        Text("the text is nested more than {limit} levels deep", "文本嵌套超过了 {limit} 层"),
-        field="config",
-        limit=MAX_DEPTH,
-    )
-
-
-def _check_depth(config: Any) -> None:
-    level = [config]
-    for _ in range(MAX_DEPTH):
-        level = [
-            child
-            for node in level
-            for child in (node.values() if isinstance(node, Mapping) else node)
-            if isinstance(child, Mapping | list)
-        ]
-        if not level:
-            return
-    raise _too_deep()
-
-
-def _check_object(name: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise Refusal(
-            Text("`{name}` must be a JSON object, got {got}", "`{name}` 必须是 JSON 对象，现在是 {got}"),
-            field=name,
-            name=name,
-            got=shown(value),
-        )
-    return value
-
-
 def rope_from_config(config: Mapping[str, Any]) -> ModelRope | dict[str, ModelRope]:
     """The RoPE of a model, or one for each layer type ("full_attention", ...) where the file has several.
 
     config: what stands in a config.json, parsed. :class:`posviz.Refusal` names the field that cannot be.
     """
-    _check_object("config", config)
-    _check_depth(config)
+    check_object("config", config)
+    check_depth(config)
     model = text_config(config)
     parts = layer_parameters(model)
     ropes = {layer: _rope(model, given, layer) for layer, given in parts.items()}
@@ -172,7 +87,7 @@ def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
 def layer_parameters(model: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Layer type -> its RoPE parameters as the file writes them; "" where all layers share them."""
     name = "rope_parameters" if model.get("rope_parameters") is not None else "rope_scaling"
-    given = dict(_check_object(name, model.get(name) or {}))
+    given = dict(check_object(name, model.get(name) or {}))
     nested = {key: value for key, value in given.items() if isinstance(value, Mapping)}
     if nested and not any(key in given for key in ("rope_type", "type", "factor")):
         return {key: dict(value) for key, value in nested.items()}

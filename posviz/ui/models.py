@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from posviz.encodings.config_json import read_config
 from posviz.encodings.diagnosis import Finding, diagnose
 from posviz.encodings.known_models import known_models
-from posviz.encodings.model_config import essential, read_config, ropes_of
+from posviz.encodings.model_config import essential, ropes_of
 from posviz.encodings.model_rope import ModelRope
 from posviz.types import Refusal, Text, shown
 
