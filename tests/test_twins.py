@@ -133,8 +133,9 @@ def test_trace_adds_up_to_the_model(name: str) -> None:
 def test_losses_are_cross_entropies_without_the_padding() -> None:
     model = Twin("rope", config=SMALL)
     row = corpus.padded([corpus.encode("春眠不觉晓，", "verse")], 12)
-    got = losses(model, row)[0]
-    logits, _ = model(row[:, :-1])
+    with torch.no_grad():
+        got = losses(model, row)[0]
+        logits, _ = model(row[:, :-1])
     for i in range(11):
         want = 0.0 if row[0, i + 1] == 0 else float(functional.cross_entropy(logits[0, i], row[0, i + 1]))
         assert float(got[i]) == pytest.approx(want, abs=1e-5)
@@ -185,7 +186,7 @@ def test_training_again_gives_the_recorded_losses(name: str) -> None:
 
 # ---------------------------------------------------------------- what is shipped
 def test_the_family_is_shipped() -> None:
-    assert set(SHIPPED) >= {"none", "sinusoidal", "learned", "rope", "alibi", "t5"}
+    assert set(SHIPPED) >= {"none", "sinusoidal", "learned", "rope"}
     assert sum(path.stat().st_size for path in store.WEIGHTS.glob("*.safetensors")) < 20_000_000
 
 
@@ -207,7 +208,7 @@ def test_results_say_what_they_are() -> None:
     found = store.results()
     assert found["samples"] == 1000 and set(found["twins"]) == set(SHIPPED)
     for twin in found["twins"].values():
-        assert len(twin["by_position"]) >= found["lengths"]["4x"][1] - 1
+        assert len(twin["by_position"]) == 128  # sixteen lines of seven and their marks
         assert len(twin["heads"]) == 12
         assert 0 <= twin["well_formed"]["mean"] <= 1
 
