@@ -193,7 +193,8 @@ def _head(pages: Sequence[st.Page]) -> None:
 def _settings() -> None:
     pick("unit", _("cut into"), {"character": _("characters"), "word": _("words"), "byte": _("bytes")})
     pick("encoding", _("position encoding"), encoding_names(), style="select")
-    _knobs(st.session_state.get("w_encoding", "none"))
+    with st.container():  # in a place of its own: what follows keeps its place, and "more" stays open
+        _knobs(st.session_state.get("w_encoding", "none"))
     _sizes()
     with st.expander(_("more")):
         number("seed", _("seed"), step=1, help=_("Draws the untrained embeddings, projections and tables."))
