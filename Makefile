@@ -106,8 +106,9 @@ $(DEV_STAMP): requirements.txt requirements-dev.txt scripts/install.py | $(PY)
 	@$(PY) scripts/install.py requirements-dev.txt
 	@touch $@ $(RUN_STAMP)
 
-$(BENCH_STAMP): requirements-bench.txt $(DEV_STAMP)
+$(BENCH_STAMP): requirements-bench.txt requirements-compared.txt $(DEV_STAMP)
 	@$(PY) scripts/install.py requirements-bench.txt
+	@$(PY) -m pip install --quiet --no-deps -r requirements-compared.txt
 	@touch $@
 
 $(PY):
