@@ -4,6 +4,8 @@ from urllib.parse import quote
 
 import pytest
 
+from posviz.ui.shell import PAGES
+
 pytestmark = pytest.mark.browser
 
 GIVEN = {"a": "狗咬人", "b": "人咬狗", "w_d_model": "128", "w_max_len": "64", "w_base": "500"}
@@ -21,7 +23,7 @@ def assert_values_of_the_link(one) -> None:
 def test_a_deep_link_opens_a_fresh_server(fresh_server, visit, path) -> None:
     one = visit(f"{path}?{SHARED}", at=fresh_server)
     assert one.page.locator(".pv-brand").is_visible()
-    one.until("() => document.querySelectorAll('.st-key-nav a').length === 5")
+    one.until("count => document.querySelectorAll('.st-key-nav a').length === count", len(PAGES))
     assert one.alerts() == []
     assert_values_of_the_link(one)
     # nothing of Streamlit's own navigation, and no "page not found"

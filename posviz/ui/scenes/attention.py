@@ -78,7 +78,8 @@ def build(setting: state.Setting) -> Scene:
 
 def _twin_scene(setting: state.Setting) -> Scene:
     for side in "ab":
-        setting.tokens(side)  # an empty sentence is refused in the same words as everywhere
+        setting.tokens(side)  # an empty sentence is refused in the same words as everywhere,
+    _ = setting.spec, setting.dims  # and so are sizes that cannot be, though the twin has its own
     twin = store.load(state.get("encoding"))
     layer = state.get("layer")
     if layer > twin.n_layers:
