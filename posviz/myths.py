@@ -223,7 +223,7 @@ def _extrapolate(case: Case) -> Finding:
         return _not_yet([defined])
     numbers = [
         defined,
-        _number("trained twin: loss grows by, at 4 times its length", "训练好的对照模型：长度为 4 倍时损失增加", grown),
+        _number("trained twin: loss grows by, at 4 times its length", "训练好的孪生模型：长度为 4 倍时损失增加", grown),
     ]
     if best is not None:
         numbers.append(_number("the same for ALiBi", "ALiBi 的同一数值", best))
@@ -303,7 +303,7 @@ def _rope_endless(case: Case) -> Finding:
     if grown is None:
         return _not_yet(numbers)
     numbers.append(
-        _number("trained twin: loss grows by, at 4 times its length", "训练好的对照模型：长度为 4 倍时损失增加", grown)
+        _number("trained twin: loss grows by, at 4 times its length", "训练好的孪生模型：长度为 4 倍时损失增加", grown)
     )
     return Finding(
         "false" if grown > 0.1 else "true",
@@ -392,6 +392,31 @@ def _nope(case: Case) -> Finding:
     )
 
 
+def _trained_angle() -> tuple[float, float] | None:
+    """The same of the trained sinusoidal twin: mean angle over all characters and trained positions, share kept."""
+    from posviz.models.twins import corpus, store  # only here: the core does without trained models
+
+    if "sinusoidal" not in store.available():
+        return None
+    model = store.load("sinusoidal").model
+    x = model.tokens[len(corpus.SPECIAL) :].double() * model.config.d_model**0.5
+    rows = model.spec.table(torch.arange(corpus.TRAINED_LEN - 1), model.config.d_model)
+    # cos = x.(x + r) / |x| |x + r| for every character and position, (V, P)
+    dot, norm = x @ rows.T, x.norm(dim=1, keepdim=True)
+    whole = (norm**2 + 2 * dot + rows.norm(dim=1) ** 2).sqrt()
+    angle = torch.rad2deg(((norm**2 + dot) / (norm * whole)).clamp(-1, 1).acos()).mean()
+    some = torch.arange(256)
+    mixed = x[some] + rows[some % len(rows)]
+    kept = (mixed @ torch.nn.functional.normalize(x).T).argmax(1) == some
+    return float(angle), float(kept.double().mean())
+
+
+def _still_found(share: float) -> Text:
+    return Text("{share} of 256 words still nearest to themselves", "256 个词里 {share} 仍然最像自己").filled(
+        share=f"{share:.0%}"
+    )
+
+
 def _destroys(case: Case) -> Finding:
     width = case.dims.d_model - case.dims.d_model % 2 or 2
     words = torch.randn(WORDS, width, generator=torch.Generator().manual_seed(case.seed), dtype=torch.float64)
@@ -403,26 +428,33 @@ def _destroys(case: Case) -> Finding:
         angle = torch.rad2deg(torch.nn.functional.cosine_similarity(x, mixed).clamp(-1, 1).acos()).mean()
         kept = (mixed[:256] @ torch.nn.functional.normalize(words).T).argmax(1) == torch.arange(256)
         found[name] = (float(angle), float(kept.double().mean()))
+    numbers = [
+        _number(
+            "angle of x and x + PE, x of norm √d (times √d, as the paper does), degrees",
+            "x 与 x + PE 的夹角，x 的长度 √d（像论文那样乘 √d），度",
+            found["scaled"][0],
+            _still_found(found["scaled"][1]),
+        ),
+        _number(
+            "angle, x drawn with 0.02 and not multiplied, degrees",
+            "夹角，x 的标准差 0.02 且不乘，度",
+            found["small"][0],
+            _still_found(found["small"][1]),
+        ),
+    ]
+    twin = _trained_angle()
+    if twin is not None:
+        numbers.append(
+            _number(
+                "angle in the trained sinusoidal twin, all its characters and positions, degrees",
+                "训练好的正弦孪生模型里的夹角，所有的字和位置，度",
+                twin[0],
+                _still_found(twin[1]),
+            )
+        )
     return Finding(
         "depends" if found["scaled"][1] > 0.9 > found["small"][1] else "false" if found["small"][1] > 0.9 else "true",
-        [
-            _number(
-                "angle of x and x + PE, x of norm √d (times √d, as the paper does), degrees",
-                "x 与 x + PE 的夹角，x 的长度 √d（像论文那样乘 √d），度",
-                found["scaled"][0],
-            ),
-            _number(
-                "share of 256 words still nearest to themselves among 4,096",
-                "256 个词在 4,096 个词里仍然最像自己的比例",
-                found["scaled"][1],
-            ),
-            _number(
-                "angle, x drawn with 0.02 and not multiplied, degrees",
-                "夹角，x 的标准差 0.02 且不乘，度",
-                found["small"][0],
-            ),
-            _number("share still nearest to themselves", "仍然最像自己的比例", found["small"][1]),
-        ],
+        numbers,
         Text(
             "Embeddings drawn with 0.02 and not multiplied by √d: {a}° away, {b} of the words are still found.",
             "词嵌入标准差 0.02、不乘 √d：偏转 {a}°，还认得出的词占 {b}。",

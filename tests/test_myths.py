@@ -105,8 +105,13 @@ def test_the_angle_of_an_added_position():
     found = myths.measure("destroys", CASE).numbers
     # |x| = sqrt(d), |PE| = sqrt(d/2), nearly at right angles: tan = 1/sqrt(2)
     assert found[0].value == pytest.approx(math.degrees(math.atan(2**-0.5)), abs=1)
-    assert found[1].value > 0.95
-    assert found[3].value < 0.1
+    assert found[0].expected.en == "100% of 256 words still nearest to themselves"
+    # 0.02 sqrt(d) against sqrt(d/2): almost all of the sum is the position
+    assert found[1].value > 80
+    assert int(found[1].expected.en.partition("%")[0]) < 10
+    # the trained twin's embeddings are longer than its positions
+    assert 5 < found[2].value < 45
+    assert int(found[2].expected.en.partition("%")[0]) > 90
 
 
 @pytest.mark.parametrize("dims", [(1, 1), (2, 1), (6, 3), (1024, 64)])
