@@ -71,10 +71,10 @@ def run() -> None:
     """All of app.py: language, URL, sidebar, the chosen page."""
     st.set_page_config("posviz", ROOT / "posviz/ui/icon.png", "wide", "expanded")
     blocks.style()
+    _start_again_once()
     state.bind()
     pages = _pages()
     page = st.navigation(pages, position="hidden")
-    _start_again_once()
     draw_sidebar = controls.sidebar(pages[: len(PAGES)])
     st.session_state["_in_shell"] = True
     first = st.session_state.setdefault("_first", True)
@@ -93,10 +93,12 @@ _fresh = True  # until the first st.navigation of the process
 
 def _start_again_once() -> None:
     """The process's first run began in Streamlit's older scheme for ``pages/`` (see ``open_page``): its widgets
-    would belong to another page than those of the next run, and the first visitor's first change would be lost."""
+    would belong to another page than those of the next run, and the first visitor's first change, or what the
+    link says, would be lost. So it draws none."""
     global _fresh
     if _fresh:
         _fresh = False
+        st.navigation(_new_pages(), position="hidden")
         # Streamlit collects garbage after every run, before the last of it is sent. What torch and streamlit
         # have loaded by now stays anyway: without those objects a collection takes no time.
         gc.freeze()
