@@ -295,7 +295,7 @@ class Visit:
 
     def data(self, *names: str) -> Any:
         """The canvas says what it shows: one value, or a tuple."""
-        dataset = self.ask("() => ({ ...pv.canvas().dataset })")
+        dataset = self.until("() => pv.canvas() && { ...pv.canvas().dataset }")
         return dataset[names[0]] if len(names) == 1 else tuple(dataset[name] for name in names)
 
     def until_data(self, **expected: str) -> None:

@@ -164,7 +164,7 @@ def _card(scene: Scene, name: str, text: str, writing: bool) -> str:
         rows.append(f'<p class="{"pv-wrong" if i in wrong else ""}">{body}{note}</p>')
     cursor = '<span class="pv-cursor">▍</span>' if writing else ""
     verdict = "" if writing else _verdict(scene, whole, bool(wrong))
-    return f'<article class="pv-poem"><h3>{escape(title)}</h3><div lang="zh">{"".join(rows)}{cursor}</div>{verdict}</article>'
+    return f'<article class="pv-poem"><h2>{escape(title)}</h2><div lang="zh">{"".join(rows)}{cursor}</div>{verdict}</article>'
 
 
 def _verdict(scene: Scene, whole: str, wrong: bool) -> str:
