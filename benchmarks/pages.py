@@ -17,7 +17,8 @@ WANTED = 1.5
 def address(server: servers.Server, name: str, number: int = 0) -> str:
     """A page with a base of its own, so that every press computes what no page has computed before."""
     exponent = FIRST + (number + 1) * STEPS * 0.05
-    return f"{server.url}/{name}?base={float(f'{10**exponent:.3g}'):.12g}"
+    model = "&model=untrained" if name == "attention" else ""  # a twin has its own base
+    return f"{server.url}/{name}?base={float(f'{10**exponent:.3g}'):.12g}{model}"
 
 
 def measure(repeat: int) -> Iterator[Row]:
