@@ -88,9 +88,12 @@ def _memory() -> Iterator[Row]:
 
 def _walk(tab: Tab) -> None:
     """Through all pages by their links and back, in one session."""
-    for number in (*range(1, len(pages.PAGES)), 0):
-        name = pages.PAGES[number] if number else ""
-        tab.run("number => document.querySelectorAll('.st-key-nav a')[number].click()", number)
+    for name in (*pages.PAGES[1:], ""):  # the first link leads home, wherever the others stand
+        tab.run(
+            "name => [...document.querySelectorAll('.st-key-nav a')]"
+            ".find((link, i) => name ? new URL(link.href).pathname === `/${name}` : i === 0).click()",
+            name,
+        )
         tab.run("probe.arrived", f"/{name}", 30_000)
         if tab.run("probe.first", "canvas", LIMIT) is None:
             raise RuntimeError(f"{name or 'home'}: no picture")
