@@ -64,14 +64,14 @@ def loss_by_position(
     result = figure(
         lines,
         colours,
-        Frame(width, height, left=84, right=24, bottom=74),
+        Frame(width, height, left=84, right=24, bottom=112),
         title=title or TITLE(lang),
         parameters=parameters,
         showlegend=True,
         legend={
             "font": {"size": SIZE, "color": css(colours.text)},
             "bgcolor": "rgba(0,0,0,0)",
-            **{"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
+            **{"orientation": "h", "x": 0, "y": -62 / height, "yanchor": "top"},  # below the axis and its title
         },
         hovermode="closest",
         xaxis=axis(colours, X_LABEL(lang), showline=True, linecolor=css(colours.line), ticks="outside"),

@@ -60,7 +60,8 @@ def build(setting: state.Setting) -> Scene:
             left_out[name] = refusal
     trained = {}
     if state.get("trained") == "on":
-        trained = {name: _trained(name, length, kind, head) for name in curves if _has_twin(name)}
+        # of the chosen encoding alone: a second ragged curve behind the others would only blur their story
+        trained = {chosen: _trained(chosen, length, kind, head)} if _has_twin(chosen) else {}
     return Scene(curves, trained, chosen, state.chosen("p", length, length // 2), kind, length, left_out)
 
 
@@ -89,7 +90,7 @@ def toolbar(setting: state.Setting) -> None:
     with st.popover(_("encodings")):
         controls.several("with", _("curves"), names)
         if store.available():
-            controls.toggle("trained", _("trained twins beside the untrained"))
+            controls.toggle("trained", _("a trained twin beside the chosen encoding"))
         if any(encodings.ENCODINGS[name].kind == "bias" for name in (*state.get("with"), setting.spec.name)):
             controls.number("head", _("head of the bias curves"), step=1, fallback=0)
     controls.pick(
