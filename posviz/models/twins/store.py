@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from posviz import attention
+from posviz import attention, trained
 from posviz.models.base import ModelTrace
 from posviz.models.twins import corpus
 from posviz.models.twins.model import SPECS, Config, Twin
 from posviz.types import MAX_CHARACTERS, Refusal, Text, Tokens, read_only
 
 WEIGHTS = Path(__file__).with_name("weights")
-RESULTS = Path(__file__).with_name("results.json")
+RESULTS = trained.RESULTS
 # How the special tokens are drawn; an unknown character stands between the brackets of a reading gap.
 SHOWN = {corpus.UNKNOWN: "⟨?⟩", corpus.END: "⏎", **{start: "▸" for start in corpus.STARTS.values()}}
 
@@ -29,10 +29,9 @@ def available(folder: Path = WEIGHTS) -> tuple[str, ...]:
     return tuple(name for name in SPECS if (folder / f"{name}-0.json").is_file())
 
 
-@cache
 def results() -> Mapping[str, Any]:
     """What was measured on all trained twins (``python -m posviz.models.twins measure``); {} before that."""
-    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
+    return trained.twins() or {}
 
 
 @cache

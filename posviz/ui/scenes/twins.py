@@ -224,16 +224,19 @@ def losses(setting: state.Setting, scene: Scene) -> None:
     measured = _measured(scene)
     if not measured:
         return
-    window = np.ones(SMOOTH) / SMOOTH
+    # Each point is the mean of the SMOOTH positions that end there: nothing beyond the trained length is in it before.
+    window, missing = np.ones(SMOOTH) / SMOOTH, np.full(SMOOTH - 1, np.nan)
     curves = {
-        encodings.ENCODINGS[name].title(setting.lang): np.convolve(_of(scene, name)["by_position"], window, "valid")
+        encodings.ENCODINGS[name].title(setting.lang): np.concatenate(
+            [missing, np.convolve(_of(scene, name)["by_position"], window, "valid")]
+        )
         for name in measured
     }
     figure = figures.loss_by_position(
         curves,
         trained_len=corpus.TRAINED_LEN,
         title=_("Who can go on where training stopped?"),
-        parameters=_("{n} held-out poems of sixteen lines; mean over {k} positions").format(
+        parameters=_("{n} held-out poems of sixteen lines; mean over the last {k} positions").format(
             n=scene.results["held_out"]["verse4"], k=SMOOTH
         ),
         dark=st.context.theme.type == "dark",
