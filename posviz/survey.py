@@ -5,7 +5,7 @@ million. Layers are taken one after another, so that no more than one layer's we
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,6 +14,46 @@ from posviz.types import AttentionTrace, Refusal, Text, Tokens, read_only, shown
 
 THUMB = 48  # cells along a side of a small picture
 SCORES = ("previous", "next", "first", "same", "entropy", "distance", "change")
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """One layer as it is looked at: tokens (L), weights (H, L, L) float, allowed (L, L) bool."""
+
+    tokens: Tokens
+    weights: np.ndarray = field(repr=False)
+    allowed: np.ndarray = field(repr=False)
+
+
+def see(
+    trace: AttentionTrace, *, head: int | None = None, special: bool = True, renormalise: bool = False
+) -> Seen:
+    """A layer, or one of its heads (H = 1), with or without its special tokens, such as [CLS].
+
+    special: False leaves their rows and columns out; the rows left then sum to less than 1. renormalise: each
+    row divided by what is left of it (a row with nothing left stays 0).
+    """
+    tokens, allowed = trace.tokens, trace.allowed
+    weights = trace.weights if head is None else trace.head_weights(head)[None]
+    if special or not any(tokens.special):
+        return Seen(tokens, weights, allowed)
+    keep = [i for i, hidden in enumerate(tokens.special) if not hidden]
+    weights, allowed = weights[:, keep][:, :, keep], allowed[keep][:, keep]
+    if renormalise:
+        left = weights.sum(-1, keepdims=True)
+        weights = np.divide(weights, left, out=np.zeros_like(weights), where=left > 0)
+    return Seen(without_special(tokens), read_only(weights), read_only(allowed))
+
+
+def without_special(tokens: Tokens) -> Tokens:
+    """The tokens that are words of the sentence."""
+    keep = [i for i, hidden in enumerate(tokens.special) if not hidden]
+    return replace(
+        tokens,
+        pieces=tuple(tokens.pieces[i] for i in keep),
+        ids=tuple(tokens.ids[i] for i in keep),
+        infos=tuple(tokens.infos[i] for i in keep) if tokens.infos else (),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +66,7 @@ class Survey:
     allowed: "a", "b", "d" (t, t) bool, False where no query of the block may look at any key of it.
     scores: name -> (N, H) float64, see :func:`head_scores` and :func:`change`; "distance" in tokens.
     uniform: name -> what a head would score in A that looks at all allowed keys alike.
+    row_error: largest |sum of a row of weights - 1| of both sentences.
     """
 
     tokens_a: Tokens
@@ -35,6 +76,7 @@ class Survey:
     allowed: Mapping[str, np.ndarray] = field(repr=False)
     scores: Mapping[str, np.ndarray] = field(repr=False)
     uniform: Mapping[str, float] = field(repr=False)
+    row_error: float
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -42,12 +84,12 @@ class Survey:
         return self.scores["previous"].shape
 
 
-def survey(a: Iterable[AttentionTrace], b: Iterable[AttentionTrace]) -> Survey:
-    """Look at every head of both sentences; ``a`` and ``b`` give one trace a layer. Scores are those of A."""
+def survey(a: Iterable[Seen], b: Iterable[Seen]) -> Survey:
+    """Look at every head of both sentences; ``a`` and ``b`` give one layer after another. Scores are those of A."""
     rows: dict[str, list[np.ndarray]] = {name: [] for name in SCORES}
     thumbs: dict[str, list[np.ndarray]] = {side: [] for side in "abd"}
     allowed: dict[str, np.ndarray] = {}
-    pairs, uniform, tokens = (), {}, None
+    pairs, uniform, tokens, row_error = (), {}, None, 0.0
     for one, other in zip(a, b, strict=True):
         if tokens is None:
             tokens = one.tokens, other.tokens
@@ -56,8 +98,9 @@ def survey(a: Iterable[AttentionTrace], b: Iterable[AttentionTrace]) -> Survey:
             masks = {"a": one.allowed, "b": other.allowed}
             masks["d"] = one.allowed[i[:, None], i] | other.allowed[j[:, None], j]
             allowed = {side: read_only(pooled(mask[None].astype(np.float32))[0] > 0) for side, mask in masks.items()}
-            even = one.allowed / one.allowed.sum(-1, keepdims=True)
+            even = one.allowed / np.maximum(1, one.allowed.sum(-1, keepdims=True))
             uniform = {name: float(value[0]) for name, value in head_scores(even[None], one.allowed).items()}
+        row_error = max(row_error, *(float(np.abs(x.weights.sum(-1) - 1).max(initial=0)) for x in (one, other)))
         for name, values in head_scores(one.weights, one.allowed).items():
             rows[name].append(values)
         rows["change"].append(change(one.weights, other.weights, pairs))
@@ -73,6 +116,7 @@ def survey(a: Iterable[AttentionTrace], b: Iterable[AttentionTrace]) -> Survey:
         allowed,
         {name: read_only(np.stack(layers)) for name, layers in rows.items()},
         uniform,
+        row_error,
     )
 
 
@@ -142,7 +186,7 @@ AGGREGATES = ("mean", "max", "rollout")
 
 
 def aggregate(
-    layers: Iterable[AttentionTrace],
+    layers: Iterable[Seen],
     *,
     how: str = "mean",
     only_layers: Sequence[int] | None = None,
@@ -186,12 +230,11 @@ def aggregate(
     return read_only(total / count if how == "mean" else total)
 
 
-def contributions(trace: AttentionTrace, w_o: np.ndarray, head: int, query: int) -> np.ndarray:
-    """(L,): length of what each key gives to the query through one head, |w_ij v_j W_O^h|.
+def contributions(weights: np.ndarray, v: np.ndarray, w_o: np.ndarray) -> np.ndarray:
+    """(L,): length of what each key gives to a query through one head, |w_j v_j W_O^h|.
 
-    Kobayashi et al. 2020, arXiv 2004.10102, equation 4: a large weight on a short vector does little.
-    w_o: (H e, d), of which head h has the rows h e .. (h + 1) e.
+    weights (L,): the query's row. v (L, e): the head's values. w_o (e, d): the head's rows of the output
+    projection. Kobayashi et al. 2020, arXiv 2004.10102, equation 4: a large weight on a short vector does little.
     """
-    width = trace.v.shape[-1]
-    values = trace.v[head].astype(np.float64) @ w_o[head * width : (head + 1) * width].astype(np.float64)
-    return trace.weights[head, query] * np.linalg.norm(values, axis=-1)
+    given = np.asarray(v, np.float64) @ np.asarray(w_o, np.float64)
+    return weights * np.linalg.norm(given, axis=-1)

@@ -88,7 +88,7 @@ def twin_layers(sentence: str):
 
 def test_a_survey_of_the_trained_twin_agrees_with_plain_sums() -> None:
     (_, a), (_, b) = twin_layers("春眠不觉晓"), twin_layers("晓觉不眠春")
-    found = survey.survey(a, b)
+    found = survey.survey(map(survey.see, a), map(survey.see, b))
     assert found.shape == (3, 4)
     assert found.pairs == compare.match(a[0].tokens, b[0].tokens)
     weights = a[2].weights
@@ -110,7 +110,9 @@ def test_without_position_no_head_changes_between_the_two_orders() -> None:
         attention.attend(text.tokenize(s), encodings.make("none"), Dims(d_model=32, n_heads=4))
         for s in ("我爱你", "你爱我")
     )
-    np.testing.assert_allclose(survey.survey([a], [b]).scores["change"], 0, atol=1e-12)
+    found = survey.survey([survey.see(a)], [survey.see(b)])
+    np.testing.assert_allclose(found.scores["change"], 0, atol=1e-12)
+    assert found.row_error < 1e-12
 
 
 def test_aggregates_of_the_twin() -> None:
@@ -145,9 +147,22 @@ def test_aggregates_that_cannot_be(given_, sentence) -> None:
 def test_contributions_add_up_to_the_heads_output_where_one_key_has_it_all() -> None:
     trace = attention.attend(text.tokenize("我爱你"), encodings.make("rope"), Dims(d_model=32, n_heads=4))
     w_o = attention.untrained_projections(32, 0).w_o.double().numpy()
-    found = survey.contributions(trace, w_o, head=2, query=1)
+    found = survey.contributions(trace.weights[2, 1], trace.v[2], w_o[16:24])
     by_hand = [np.linalg.norm(trace.weights[2, 1, j] * trace.v[2, j] @ w_o[16:24]) for j in range(3)]
     np.testing.assert_allclose(found, by_hand)
     # the vectors themselves, over all heads and keys, are the layer's output
     total = sum(trace.weights[h, 1] @ trace.v[h] @ w_o[8 * h : 8 * h + 8] for h in range(4))
     np.testing.assert_allclose(total, trace.output[1], atol=1e-9)
+
+
+def test_special_tokens_can_be_left_out_and_the_rest_renormalised() -> None:
+    _, layers = twin_layers("春眠")
+    assert layers[0].tokens.special == (True, False, False)
+    shown = survey.see(layers[1])
+    np.testing.assert_array_equal(shown.weights, layers[1].weights)
+    hidden = survey.see(layers[1], special=False)
+    assert hidden.tokens.pieces == ("春", "眠") and len(hidden.tokens.ids) == len(hidden.tokens.infos) == 2
+    np.testing.assert_array_equal(hidden.weights, layers[1].weights[:, 1:, 1:])
+    whole = survey.see(layers[1], special=False, renormalise=True)
+    np.testing.assert_allclose(whole.weights.sum(-1), 1, atol=1e-6)
+    np.testing.assert_array_equal(whole.allowed, [[True, False], [True, True]])
