@@ -1,4 +1,4 @@
-// needs parts/labels.js, parts/cells.js, parts/heads_data.js, parts/heads_picture.js, parts/heads_panel.js
+// needs parts/labels.js, parts/part_colours.js, parts/cells.js, parts/heads_data.js, parts/heads_picture.js, parts/heads_panel.js
 // The Attention page. Columns are heads, rows A, B and A − B; a cell says where its weight comes from,
 // a head's name opens that head large.
 class HeadsView extends HeadsPanel {
