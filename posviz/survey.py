@@ -25,9 +25,7 @@ class Seen:
     allowed: np.ndarray = field(repr=False)
 
 
-def see(
-    trace: AttentionTrace, *, head: int | None = None, special: bool = True, renormalise: bool = False
-) -> Seen:
+def see(trace: AttentionTrace, *, head: int | None = None, special: bool = True, renormalise: bool = False) -> Seen:
     """A layer, or one of its heads (H = 1), with or without its special tokens, such as [CLS].
 
     special: False leaves their rows and columns out; the rows left then sum to less than 1. renormalise: each
