@@ -1,14 +1,14 @@
 """The untrained, seeded layer as a :class:`posviz.models.base.Model` of one layer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
 from posviz import attention, text
-from posviz.encodings.base import Encoding
+from posviz.encodings import Encoding, make
 from posviz.models.base import ModelTrace
 from posviz.types import Dims, Text, Tokens, read_only
 
@@ -17,16 +17,15 @@ from posviz.types import Dims, Text, Tokens, read_only
 class Untrained:
     """:func:`posviz.attention.attend` with these arguments; only position means anything in it."""
 
-    spec: Encoding
-    dims: Dims
+    spec: Encoding = field(default_factory=lambda: make("sinusoidal"))
+    dims: Dims = field(default_factory=lambda: Dims(d_model=64, n_heads=4))
     seed: int = 0
     mask: str = "none"
     max_len: int = 512
     unit: str = "character"
     precision: str = "float64"
-
-    name = "untrained"
-    n_layers = 1
+    name: str = field(default="untrained", init=False)
+    n_layers: int = field(default=1, init=False)
 
     @property
     def max_tokens(self) -> int:

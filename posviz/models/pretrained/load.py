@@ -317,7 +317,7 @@ def _position(folder: folders.Folder, config: Any) -> Position:
             got=", ".join(found),
         )
     text = Text(
-        "RoPE: queries and keys turn by their position, base {base:,}", "RoPE：查询和键按位置旋转，base {base:,}"
+        "RoPE: queries and keys turn by their position, base {base:,g}", "RoPE：查询和键按位置旋转，base {base:,g}"
     ).filled(base=found.base)
     return Position("rotary", "rope", found, None, text)
 
