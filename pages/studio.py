@@ -11,7 +11,6 @@ with shell.guard(quiet=True):
 with shell.guard():
     scene = studio.build(setting)
     studio.strip(scene)
-    studio.place_bar(scene)
     studio_views.gather_bar(scene)
     picture = studio_views.picture(scene)
     picture.mount()

@@ -5,6 +5,7 @@ so that a server's memory stays bounded whatever its visitors ask for. functools
 asks up to thirty times a run, and Streamlit's takes a millisecond to answer, this one a microsecond.
 """
 
+import threading
 from collections import OrderedDict
 from functools import lru_cache
 from typing import Any
@@ -78,7 +79,18 @@ def model_trace(model: Model, name: str, sentence: str) -> ModelTrace:
         tokens = model.tokenize(sentence)
         keep = _large_untrained if model.dims.n_heads * len(tokens) ** 2 > LARGE // 7 else _small_untrained
         return keep(model, tokens)
-    return twin_trace(model.name, sentence)
+    if name.startswith("twin:"):
+        return twin_trace(model.name, sentence)
+    with _pretrained_lock:  # two visitors who ask for the same wait for one computation
+        return _pretrained_trace(model, sentence)
+
+
+@lru_cache(maxsize=4)  # two sentences of two models; 512 tokens of 12 layers are 240 MB
+def _pretrained_trace(model: Model, sentence: str) -> ModelTrace:
+    return model.trace(model.tokenize(sentence))
+
+
+_pretrained_lock = threading.Lock()
 
 
 def _untrained(model: Untrained, tokens: Tokens) -> ModelTrace:

@@ -5,7 +5,7 @@ const GAP = 10
 const STRIP = 6 // the bar of the score under a small picture
 const NAME = 20 // its line of text in a sorted grid
 const LEAST = 84 // the smallest picture that has room for its name and number
-const ROW = 36 // a score in the panel
+const ROW = 33 // a score in the panel
 
 class GridView extends View {
   constructor(host) {
@@ -137,7 +137,7 @@ class GridView extends View {
   measurePanel(g) {
     this.ctx.font = this.text(14)
     g.lines = [this.label.uniform, this.label.hint].flatMap((text) => wrapText(this.ctx, text, g.panel))
-    g.large = Math.min(g.panel, 280)
+    g.large = Math.min(g.panel, clamp(window.innerHeight * 0.27, 180, 280))
     g.panelHeight = 34 + g.large + 50 + this.meta.measures.length * ROW + g.lines.length * 19 + 8
   }
   legendItems() {

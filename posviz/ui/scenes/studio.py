@@ -1,18 +1,20 @@
 """Studio: every head of a real model on both sentences, from the grid of all down to one weight."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import streamlit as st
 
-from posviz import compare, survey
+from posviz import compare, models, survey
+from posviz.models import pretrained
 from posviz.models.base import Model, ModelTrace
+from posviz.models.pretrained import limits
 from posviz.models.twins import store
 from posviz.models.untrained import Untrained
 from posviz.text import visible
-from posviz.types import AttentionTrace, Refusal, Text, Tokens
+from posviz.types import AttentionTrace, Refusal, Text, Tokens, shown
 from posviz.ui import blocks, cached, controls, state
 from posviz.ui.lang import N_, _, current
 
@@ -22,12 +24,12 @@ VIEW_NAMES = {
     "head": N_("one head"),
     "lines": N_("lines"),
     "weight": N_("one weight"),
-    "steps": N_("step by step"),
-    "all": N_("heads together"),
+    "steps": N_("steps"),
+    "all": N_("together"),
 }
 SPECIAL_NAMES = {
     "shown": N_("special tokens shown"),
-    "hidden": N_("hidden"),
+    "hidden": N_("special tokens hidden"),
     "renormalised": N_("hidden, rows renormalised"),
 }
 GATHER_NAMES = {"mean": N_("mean"), "max": N_("largest"), "rollout": N_("rollout")}
@@ -100,13 +102,10 @@ def claim() -> str:
 
 # ---------------------------------------------------------------- which model
 def model_names() -> dict[str, str]:
-    """Value of the parameter -> what the menu calls it."""
-    names = {f"{TWIN}{name}": _("twin: {name}").format(name=title) for name, title in _twins().items()}
-    return {**names, "untrained": _("untrained layer")}
-
-
-def _twins() -> dict[str, str]:
-    return controls.encoding_names(store.available())
+    """Key of every model that is here -> what the menu calls it; also the one a link or a person named."""
+    names = {entry.key: entry.title(current()) for entry in models.catalog()}
+    own = state.raw("smodel")
+    return names if not own or own in names else {**names, own: shown(own)}
 
 
 def chosen_name() -> str:
@@ -120,6 +119,7 @@ def chosen_name() -> str:
 
 
 def find_model(setting: state.Setting, name: str) -> Model:
+    """The model, opened with a bar that shows how far that is."""
     if name == "untrained":
         return Untrained(
             setting.spec,
@@ -130,14 +130,27 @@ def find_model(setting: state.Setting, name: str) -> Model:
             state.get("unit"),
             setting.precision,
         )
-    if name.startswith(TWIN):
-        return store.load(name.removeprefix(TWIN))
-    raise Refusal(
-        Text("there is no model {got}; there are {allowed}", "没有模型 {got}；可选 {allowed}"),
-        field="smodel",
-        got=name,
-        allowed=", ".join(model_names()),
-    )
+    place = st.empty()
+
+    def progress(share: float, text: Text) -> None:
+        place.progress(share, text(current()))
+
+    try:
+        return models.open_model(name, progress=progress)
+    finally:
+        place.empty()
+
+
+def other_model() -> None:
+    """A folder or a hub's name, where a server allows that."""
+    with st.popover(_("another model")):
+        if not pretrained.installed():
+            blocks.note(_("Real models need one more package: {command}").format(command=pretrained.COMMAND))
+        elif limits.from_environment().folders:
+            controls.words("smodel", _("folder or hub name"), placeholder=_("folder, or name/on-the-hub"))
+            blocks.note(_("Safetensors only; nothing in the folder is executed. `make models` fetches two models."))
+        else:
+            blocks.note(_("This server offers the models of its list only."))
 
 
 # ---------------------------------------------------------------- the page
@@ -145,19 +158,18 @@ def toolbar() -> None:
     """Which model, what of it, and how."""
     with st.container(horizontal=True, vertical_alignment="center"):
         name, names = chosen_name(), model_names()
-        controls.pick("smodel", _("model"), names, style="select", collapsed=True, width=250, shown=name)
+        controls.pick("smodel", _("model"), names, style="select", collapsed=True, width=210, shown=name)
         views = {view: _(text) for view, text in VIEW_NAMES.items()}
         controls.pick("sview", _("view"), views, collapsed=True)
-    if state.raw("smodel") != "untrained":
-        with st.container(horizontal=True, vertical_alignment="center"):
-            controls.pick("sspecial", _("special tokens"), {k: _(v) for k, v in SPECIAL_NAMES.items()}, collapsed=True)
+        other_model()
 
 
 def build(setting: state.Setting) -> Scene:
     state.check()
     name = chosen_name()
     for side in "ab":
-        setting.tokens(side)  # an empty sentence is refused in the same words as everywhere
+        if name == "untrained" or not state.raw(side):
+            setting.tokens(side)  # an empty sentence is refused in the same words as everywhere
     model = find_model(setting, name)
     a, b = (cached.model_trace(model, name, state.raw(side)) for side in "ab")
     view, special = state.get("sview"), state.get("sspecial")
@@ -176,20 +188,18 @@ def build(setting: state.Setting) -> Scene:
 
 
 def strip(scene: Scene) -> None:
-    """The sentences in the model's own pieces, when these are not the page's."""
-    blocks.strip(scene.tokens("a"), scene.tokens("b"))
-
-
-def place_bar(scene: Scene) -> None:
-    """Which layer and head; not where all are seen."""
-    if scene.view not in ("head", "lines", "weight", "steps"):
-        return
-    layer, head = scene.place
-    with st.container(horizontal=True, vertical_alignment="center"):
-        layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.model.n_layers)}
-        heads = {h: _("head {h}").format(h=h) for h in range(scene.n_heads)}
-        _jump("slayer", _("layer"), layers, layer + 1, "shead", head)
-        _jump("shead", _("head"), heads, head, "slayer", layer + 1)
+    """The sentences in the model's own pieces; beside them which layer and head, and its special tokens."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        blocks.strip(scene.tokens("a"), scene.tokens("b"))
+        if scene.view in ("head", "lines", "weight", "steps"):
+            layer, head = scene.place
+            layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.model.n_layers)}
+            heads = {h: _("head {h}").format(h=h) for h in range(scene.n_heads)}
+            _jump("slayer", _("layer"), layers, layer + 1, "shead", head)
+            _jump("shead", _("head"), heads, head, "slayer", layer + 1)
+        if scene.view not in ("weight", "steps") and any(scene.a.tokens.special):
+            names = {key: _(text) for key, text in SPECIAL_NAMES.items()}
+            controls.pick("sspecial", _("special tokens"), names, style="select", collapsed=True, width=230)
 
 
 def _jump(name: str, label: str, options: Mapping[int, str], value: int, other: str, kept: int) -> None:
@@ -290,10 +300,9 @@ model = Untrained(
 )
 """
     else:
-        head = f"""from posviz import survey
-from posviz.models.twins import store
+        head = f"""from posviz import models, survey
 
-model = store.load({scene.name.removeprefix(TWIN)!r})
+model = models.open_model({scene.name!r})
 """
     return head + f"trace_a, trace_b = (model.trace(model.tokenize(s)) for s in ({a!r}, {b!r}))\n"
 
@@ -303,6 +312,3 @@ def see_code(scene: Scene) -> str:
     if scene.special == "shown":
         return "survey.see"
     return f"lambda layer: survey.see(layer, special=False, renormalise={scene.special == 'renormalised'})"
-
-
-View = Callable[[Scene], None]

@@ -180,7 +180,8 @@ def _matrices(
         scale="1" if scale == 1 else f"{1 / scale:.4g}",
         head_labels=[title],
         opened=True,
-        labels=labels(heads.LABELS),
+        selected=_pinned(scene),
+        labels={**labels(heads.LABELS), "hint": _("Point at a cell to see its weight; click to pin it.")},
         alt=_("{title}: weights in A, in B, and their difference").format(title=title),
         file=f"posviz-{key}",
     )
@@ -195,6 +196,13 @@ def _matrices(
                 yield [side, q, k, float(weight)]
 
     return Picture("heads", data, lambda: _mount_heads(data, key), arrays, table, made(scene) + code)
+
+
+def _pinned(scene: Scene) -> heads.Cell | None:
+    """The chosen weight, where it is drawn."""
+    side, row, col = _cell(scene)
+    hidden = len(scene.trace(side).tokens) - len(scene.tokens(side))
+    return None if hidden else {"sentence": side, "head": 0, "row": row, "col": col}
 
 
 def _mount_heads(data: bytes, key: str) -> None:
