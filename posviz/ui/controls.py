@@ -121,10 +121,18 @@ def number(
     )
 
 
-def words(name: str, label: str, *, placeholder: str = "", width: int | str = "stretch") -> None:
-    """A line of text, committed with Enter."""
-    key = f"w_{name}"
-    st.session_state[key] = state.raw(name)
+def words(
+    name: str,
+    label: str,
+    *,
+    placeholder: str = "",
+    width: int | str = "stretch",
+    at: str = "",
+    shown: str | None = None,
+) -> None:
+    """A line of text, committed with Enter. at, shown: as :func:`pick` has them."""
+    key = f"w_{name}{at}"
+    st.session_state[key] = state.raw(name) if shown is None else shown
     st.text_input(
         label,
         key=key,

@@ -297,7 +297,7 @@ class GridView extends View {
     tokens.forEach((token, i) => {
       const colour = look.side === 'd' ? theme.text : theme[look.side]
       this.write(ctx, token, x + left - 8, y + top + (i + 0.5) * pitch, { colour, align: 'right', max: left - 8 })
-      if (ctx.measureText(token).width <= pitch + 2) this.write(ctx, token, x + left + (i + 0.5) * pitch, y + 8, { colour, align: 'center' })
+      if (ctx.measureText(token).width <= pitch - 3) this.write(ctx, token, x + left + (i + 0.5) * pitch, y + 8, { colour, align: 'center' })
     })
     return top + size
   }

@@ -143,11 +143,14 @@ def find_model(setting: state.Setting, name: str) -> Model:
 
 def other_model() -> None:
     """A folder or a hub's name, where a server allows that."""
-    with st.popover(_("another model")):
+    with st.popover("＋", help=_("another model")):
         if not pretrained.installed():
             blocks.note(_("Real models need one more package: {command}").format(command=pretrained.COMMAND))
         elif limits.from_environment().folders:
-            controls.words("smodel", _("folder or hub name"), placeholder=_("folder, or name/on-the-hub"))
+            own = state.raw("smodel")
+            own = "" if own in {entry.key for entry in models.catalog()} else own
+            place = _("folder, or name/on-the-hub")
+            controls.words("smodel", _("folder or hub name"), placeholder=place, at="_own", shown=own)
             blocks.note(_("Safetensors only; nothing in the folder is executed. `make models` fetches two models."))
         else:
             blocks.note(_("This server offers the models of its list only."))
