@@ -156,6 +156,8 @@ class Encoding:
     used_by: ClassVar[tuple[Model, ...]] = ()
     # Where its parameters are: "" for none, "model" once for all layers, "layer" for each, as its paper has it.
     sharing: ClassVar[str] = ""
+    # How its parameters start, and whose choice that is; for the trainable ones.
+    starts: ClassVar[Text] = Text("", "")
     # Whether what is added to a token depends on later tokens, whatever the mask: not for causal models.
     looks_ahead: ClassVar[bool] = False
 

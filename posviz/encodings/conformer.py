@@ -37,6 +37,10 @@ class Conformer(RelativeWaves):
     paper: ClassVar[Paper] = Paper(
         "Gulati et al.", 2020, "Conformer: Convolution-augmented Transformer for Speech Recognition", "2005.08100"
     )
+    starts: ClassVar[Text] = Text(
+        "The paper names no start values; these are wav2vec2-conformer's: W as N(0, 0.02²), u and v even within ±√(6/(H + d_head)).",
+        "论文没有给初始值，这里用 wav2vec2-conformer 的：W 为 N(0, 0.02²)，u、v 在 ±√(6/(H + d_head)) 之内均匀分布。",
+    )
     used_by: ClassVar[tuple[Model, ...]] = (Model("Conformer", "2005.08100"), Model("w2v-BERT", "2108.06209"))
 
     def laid_out(self, theta: torch.Tensor) -> torch.Tensor:

@@ -33,6 +33,10 @@ class TransformerXL(RelativeWaves):
     paper: ClassVar[Paper] = Paper(
         "Dai et al.", 2019, "Transformer-XL: Attentive Language Models beyond a Fixed-Length Context", "1901.02860"
     )
+    starts: ClassVar[Text] = Text(
+        "W, u and v start as N(0, 0.02²), as in the authors' code.",
+        "W、u、v 都从 N(0, 0.02²) 开始，与作者的代码相同。",
+    )
     used_by: ClassVar[tuple[Model, ...]] = (Model("Transformer-XL", "1901.02860"), Model("XLNet", "1906.08237"))
 
     def laid_out(self, theta: torch.Tensor) -> torch.Tensor:
