@@ -72,11 +72,14 @@ def _neighbours(case: Case) -> Finding:
     ]
     rows = _trained_rows()
     if rows is not None:
+        found = nearest_rows(rows)
+        steps = np.bincount(np.abs(found - np.arange(len(found))))
         numbers.append(
             number(
                 "learned, trained twin, positions it has seen: the same share",
                 "可学习（训练好的孪生模型，见过的位置）：同样的比例",
-                _beside(nearest_rows(rows)),
+                _beside(found),
+                Text("most often {k} positions away", "最常相隔 {k} 个位置").filled(k=int(steps.argmax())),
             )
         )
     return Finding(
@@ -242,7 +245,7 @@ def _destroys(case: Case) -> Finding:
 
 MYTHS = (
     Myth("falls", Text("The similarity of two positions falls with their distance.", "两个位置的相似度随距离下降。"), Text("It is a sum of cosines: it falls on the whole and ripples on the way.", "它是许多余弦之和：总体下降，途中起伏。"), _falls),
-    Myth("neighbours", Text("Neighbouring positions are the most similar.", "相邻的位置最相似。"), Text("In a sinusoidal table its slow waves see to it; in a learned one only training can.", "正弦表靠它的慢波；可学习的表只能靠训练。"), _neighbours),
+    Myth("neighbours", Text("Neighbouring positions are the most similar.", "相邻的位置最相似。"), Text("In a sinusoidal table its slow waves see to it; a learned one learns what its texts need: in verse, places of a line.", "正弦表靠它的慢波；可学习的表学到的是文本需要的东西：在诗里，是句中的位置。"), _neighbours),
     Myth("coincide", Text("With base 10000, positions 1 and 10001 coincide.", "base 取 10000 时，位置 1 与 10001 重合。"), Text("The base is no period: each pair has its own wavelength.", "base 不是周期：每一对都有自己的波长。"), _coincide),
     Myth("unique", Text("Every position has its own vector.", "每个位置都有独一无二的向量。"), Text("In exact numbers yes; a dtype with 8 significant bits runs out of whole numbers at 256.", "精确计算时成立；只有 8 位有效位的类型到 256 就数不清整数了。"), _unique),
     Myth("width", Text("A larger d_model resolves positions better.", "d_model 越大，位置分得越清。"), Text("More pairs sample the same range of frequencies more finely; the mixture stays.", "维度对更多，只是把同一频率范围取得更密；比例不变。"), _width),
