@@ -191,6 +191,10 @@ class Encoding:
         """The factor of q.k, 1 / sqrt(d_head) unless the paper says otherwise."""
         return 1 / math.sqrt(d_head)
 
+    def turns(self, d_head: int) -> tuple[torch.Tensor, str] | None:
+        """(frequencies, pairing) where ``rotate`` turns pair i of position p by p * w_i and does no more."""
+        return None
+
     def build(self, dims: Dims, max_len: int = 512, generator: torch.Generator | None = None) -> PositionModule:
         """The module for these sizes; parameters, if any, are drawn from ``generator`` (default: seed 0)."""
         whole_number("max_len", max_len, 1, MAX_LEN)

@@ -108,6 +108,9 @@ class MRope(Encoding):
         theta = self.angles(ids([("image", (1, self.grid_height, self.grid_width))]), dims.d_head)
         return turned_alike(theta, self.grid_height, self.grid_width, row, col)
 
+    def turns(self, d_head: int) -> tuple[torch.Tensor, str] | None:
+        return self.inv_freq(d_head), "half"
+
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
         e = module.dims.d_head
         x = torch.randn(3, e, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
