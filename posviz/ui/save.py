@@ -91,7 +91,8 @@ def document(
     table: Callable[[], Iterable[Sequence[object]]],
 ) -> None:
     """The buttons of a page that is text: as HTML that works offline, and its numbers as CSV. body: escaped HTML."""
-    rules = [line for line in blocks.CSS.read_text("utf-8").splitlines() if line.startswith((".pv-", "  "))]
+    lines = blocks.CSS.read_text("utf-8").splitlines()
+    rules = [line for line in lines if line.startswith((".pv-", "  ")) and "data-testid" not in line]  # not Streamlit's
 
     def page() -> str:
         return _DOCUMENT.format(

@@ -107,7 +107,7 @@ def _head(scene: Scene) -> list[tuple[str, str]]:
         (_("spread, scores"), _("scores of equal words at one distance: how far they differ, relative")),
         (_("time"), _("one attention call of {n} tokens, beside no position").format(n=CALL)),
         (
-            _("extra memory"),
+            _("extra memory, KiB"),
             _(
                 "most memory at one moment of one attention call of {n} tokens, all tensors together, above the {plain} KiB of no position"
             ).format(n=CALL, plain=plain),
@@ -135,7 +135,7 @@ def _cells(row: Row) -> list[str]:
         "–" if found.spread is None else _spread(found.spread),
         _spread(found.scores),
         f"{row.slower:.2g}×",
-        f"{row.more / 1024:+,.0f} KiB".replace("-", "−") if row.more else "0",
+        f"{row.more / 1024:+,.0f}".replace("-", "−") if row.more else "0",
         _link(spec.paper.url, f"{spec.paper.authors} {spec.paper.year}"),
         models or "–",
     ]
