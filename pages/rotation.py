@@ -8,9 +8,7 @@ setting = shell.open_page()
 shell.header(
     setting,
     _("How does RoPE keep only the distance?"),
-    _(
-        "Query and key turn with their own positions; move both together, and every angle between them stands still: so does the score."
-    ),
+    _("Query and key turn by their own positions; move both, and the angles between them and the score stand still."),
     strip=False,
     tools=lambda: rotation.toolbar(setting),
 )

@@ -132,16 +132,14 @@ def header(
     tools: draws the page's own controls at the right of the claim; strip_tools: beside the tokens.
     """
     blocks.title(question)
-    if tools:
-        left, right = st.columns([5, 6], vertical_alignment="center")
-        with left:
-            blocks.claim(claim)
-        with (
-            right,
-            st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"),
-            guard(quiet=True),
-        ):
-            tools()
+    if tools:  # beside the claim where both have room, else below it
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="head"):
+            blocks.claim(claim, width="content")
+            with (
+                st.container(horizontal=True, width="content", vertical_alignment="bottom", key="tools"),
+                guard(quiet=True),
+            ):
+                tools()
     else:
         blocks.claim(claim)
     if strip:

@@ -218,7 +218,7 @@ PARAMS: dict[str, Param] = {
         choice("sort", "registry", ("registry", "name", "parameters", "time", "memory", "reversal", "spread")),
         choice("one", "sinusoidal", tuple(encodings.ENCODINGS)),
         choice("two", "rope", tuple(encodings.ENCODINGS)),
-        choice("pair_view", "look", ("look", "similarity", "order", "attention")),
+        choice("pair_view", "look", ("look", "similarity", "rotation", "order", "attention")),
         Param("guesses", "", lambda name, raw: _guesses(name, raw)),
         choice("digits", "float64", DTYPES),
         choice("need", "short", ("short", "long", "extrapolate", "relative")),

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from posviz import precision
-from posviz.encodings.rope import Rope
+from posviz.encodings import Encoding
 from posviz.rotation import pair_dims
 from posviz.text import visible
 from posviz.types import AttentionTrace
@@ -26,7 +26,7 @@ MOST = 2048  # positions of the error picture
 class Scene:
     """Queries and keys of one head, before they are turned, and the chosen pair of tokens and positions."""
 
-    spec: Rope
+    spec: Encoding
     traces: tuple[AttentionTrace, AttentionTrace]
     head: int
     q: np.ndarray
@@ -40,7 +40,11 @@ class Scene:
 
     @property
     def omega(self) -> np.ndarray:
-        return self.spec.inv_freq(self.q.shape[1]).numpy()
+        return self.spec.turns(self.q.shape[1])[0].numpy()
+
+    @property
+    def pairing(self) -> str:
+        return self.spec.turns(self.q.shape[1])[1]
 
     def score(self, m: int, n: int) -> float:
         """R(m) q . R(n) k / sqrt(d_head), by turning both vectors."""
@@ -51,7 +55,11 @@ class Scene:
 
 def build(setting: state.Setting) -> Scene:
     state.check()
-    spec = setting.other("rope")
+    return scene_of(setting, setting.other("rope"))
+
+
+def scene_of(setting: state.Setting, spec: Encoding) -> Scene:
+    """The chosen queries and keys under an encoding that turns by position times frequency."""
     dims = setting.dims
     layer = {"seed": setting.seed, "mask": "none", "max_len": setting.max_len, "precision": "float64"}
     traces = tuple(cached.trace(setting.tokens(side), spec, dims, **layer) for side in "ab")
@@ -69,7 +77,7 @@ def build(setting: state.Setting) -> Scene:
         state.chosen("n", last + 1, 5),
         state.chosen("qi", len(q), 1),
         state.chosen("ki", len(k), 0),
-        state.chosen("pair", len(spec.inv_freq(dims.d_head)), 1),
+        state.chosen("pair", len(spec.turns(dims.d_head)[0]), 1),
         last,
     )
 
@@ -93,7 +101,7 @@ def toolbar(setting: state.Setting) -> None:
     )
 
 
-def bundle(scene: Scene) -> bytes:
+def bundle(scene: Scene, height: int = 600) -> bytes:
     tokens = [
         {"label": f"{visible(piece)}·{i}", "sentence": side, "position": i}
         for side, trace in zip("AB", scene.traces, strict=True)
@@ -104,7 +112,7 @@ def bundle(scene: Scene) -> bytes:
         q=scene.q,
         k=scene.k,
         tokens=tokens,
-        pairing=scene.spec.pairing,
+        pairing=scene.pairing,
         max_position=scene.last,
         m=scene.m,
         n=scene.n,
@@ -113,7 +121,7 @@ def bundle(scene: Scene) -> bytes:
         pair=scene.pair,
         scale=scene.spec.scale(scene.q.shape[1]),
         labels=labels(clocks.LABELS),
-        height=600,
+        height=height,
         alt=_(
             "One clock for each of {n} pairs of dimensions, its hands turned by the positions of query and key"
         ).format(n=len(scene.omega)),
@@ -183,7 +191,7 @@ def digits_error(scene: Scene) -> None:
             scene.q[scene.query],
             scene.k[scene.key],
             scene.omega,
-            scene.spec.pairing,
+            scene.pairing,
             min(scene.last + 1, MOST),
             name,
             scene.spec.scale(width),
@@ -207,7 +215,7 @@ def digits_error(scene: Scene) -> None:
 
 def formula(scene: Scene) -> None:
     st.latex(scene.spec.formula)
-    first, second = (int(x[scene.pair]) for x in pair_dims(2 * len(scene.omega), scene.spec.pairing))
+    first, second = (int(x[scene.pair]) for x in pair_dims(2 * len(scene.omega), scene.pairing))
     theta = float(scene.omega[scene.pair])
     qa, qb = (float(scene.q[scene.query, d]) for d in (first, second))
     ka, kb = (float(scene.k[scene.key, d]) for d in (first, second))
