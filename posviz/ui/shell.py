@@ -41,6 +41,7 @@ PAGES = (
     PageInfo("rope", N_("RoPE beyond its length")),
     PageInfo("check", N_("Check my RoPE code")),
     PageInfo("attention", N_("What every head looks at")),
+    PageInfo("studio", N_("Every head of a model")),
     PageInfo("twins", N_("What position teaches")),
     PageInfo("compare", N_("All encodings compared")),
     PageInfo("myths", N_("Myths, measured")),

@@ -22,6 +22,7 @@ from posviz.models.twins.corpus import FORMS
 from posviz.myths import MYTHS, VERDICTS
 from posviz.precision import DTYPES
 from posviz.similarity import KINDS
+from posviz.survey import AGGREGATES, SCORES
 from posviz.types import (
     LANGUAGES,
     MAX_D_MODEL,
@@ -190,6 +191,23 @@ PARAMS: dict[str, Param] = {
         Param("cell", "", _cell),
         choice("model", "", ("", "twin", "untrained")),  # "": the twin of the encoding, if it has one
         Param("layer", "1", _limited(1, 12)),
+        Param("smodel", "", lambda name, raw: raw),  # "": the twin of the encoding
+        choice("sview", "grid", ("grid", "head", "lines", "weight", "steps", "all")),
+        choice("sspecial", "shown", ("shown", "hidden", "renormalised")),
+        Param("slayer", "", lambda name, raw: read_int(name, raw, 1, 200) if raw else None),
+        Param("shead", "", _optional),
+        choice("sside", "a", ("a", "b", "d")),
+        choice("smeasure", "", ("", *SCORES)),
+        choice("ssorted", "off", ("off", "on")),
+        choice("sown", "off", ("off", "on")),
+        Param("scell", "", lambda name, raw: _place(name, raw)),
+        Param("sstep", "1", _limited(1, 9)),
+        Param("sfrom", "0", lambda name, raw: read_float(name, raw, 0.0, 0.5)),
+        Param("stop", "0", lambda name, raw: int(_one_of(name, raw, ("0", "1", "3", "5")))),
+        Param("slines", "", lambda name, raw: _line_ends(name, raw)),
+        choice("sgather", "mean", AGGREGATES),
+        Param("slayers", "", lambda name, raw: _numbers(name, raw)),
+        Param("sheads", "", lambda name, raw: _numbers(name, raw)),
         Param("opening", "春", lambda name, raw: raw),
         choice("form", "quatrain", FORMS),
         Param("temperature", "0.8", lambda name, raw: read_float(name, raw, 0.0, 5.0)),
@@ -220,6 +238,40 @@ PARAMS: dict[str, Param] = {
 def _encoding_list(name: str, raw: str) -> tuple[str, ...]:
     drawn = tuple(key for key, cls in encodings.ENCODINGS.items() if cls.kind != "none")
     return tuple(_one_of(name, part, drawn) for part in dict.fromkeys(raw.split(",")) if part)
+
+
+def _numbers(name: str, raw: str) -> tuple[str, ...]:
+    """A list of whole numbers, "1,3", each as its text."""
+    return tuple(dict.fromkeys(str(read_int(name, part, 0, 999)) for part in raw.split(",") if part))
+
+
+def _place(name: str, raw: str) -> tuple[str, int, int] | None:
+    """A weight of the studio, "a.1.2": sentence, query, key."""
+    if not raw:
+        return None
+    side, *places = raw.split(".")
+    _one_of(name, side, ("a", "b"))
+    if len(places) != 2:
+        raise Refusal(
+            Text(
+                "`{name}` must be a sentence, query and key such as a.1.2, got {got}",
+                "`{name}` 应是句子、查询、键，例如 a.1.2，现在是 {got}",
+            ),
+            field=name,
+            name=name,
+            got=shown(raw),
+        )
+    i, j = (read_int(name, place, 0, MAX_LEN) for place in places)
+    return side, i, j
+
+
+def _line_ends(name: str, raw: str) -> dict[str, list[int]]:
+    """Chosen tokens of the studio's lines, "a3.bk0": query 3 of A, key 0 of B."""
+    found: dict[str, list[int]] = {"a": [], "b": [], "ak": [], "bk": []}
+    for part in filter(None, raw.split(".")):
+        group = part.rstrip("0123456789")
+        found[_one_of(name, group, tuple(found))].append(read_int(name, part.removeprefix(group), 0, MAX_LEN))
+    return found
 
 
 def _guesses(name: str, raw: str) -> dict[str, str]:
