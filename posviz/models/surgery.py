@@ -272,11 +272,19 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
-def operate(model: Model, a: Tokens, b: Tokens, operation: Operation) -> Outcome:
-    """Both sentences before and after."""
+def operate(
+    model: Model,
+    a: Tokens,
+    b: Tokens,
+    operation: Operation,
+    *,
+    before: tuple[ModelTrace, ModelTrace] | None = None,
+) -> Outcome:
+    """Both sentences before and after. before: their intact traces, where they are known already."""
+    check(model, operation)
     return Outcome(
         operation,
-        (trace(model, a), trace(model, b)),
+        before or (trace(model, a), trace(model, b)),
         (trace(model, a, operation), trace(model, b, operation)),
         (losses(model, a), losses(model, b)),
         (losses(model, a, operation), losses(model, b, operation)),
