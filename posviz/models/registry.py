@@ -60,7 +60,8 @@ def catalog(limits: Limits | None = None) -> tuple[Entry, ...]:
 
 def _local() -> list[str]:
     folder = models_folder()
-    return sorted(path.parent.name for path in folder.glob("*/config.json")) if folder.is_dir() else []
+    found = folder.glob("*/config.json") if folder.is_dir() else ()
+    return sorted(path.parent.name for path in found if not path.parent.name.startswith("."))
 
 
 def open_model(key: str, *, limits: Limits | None = None, progress: Progress | None = None) -> Model:

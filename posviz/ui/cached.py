@@ -14,6 +14,7 @@ import torch
 
 from posviz import attention, compare, comparison, myths, views, workbench
 from posviz.encodings import Encoding
+from posviz.models import surgery
 from posviz.models.base import Model, ModelTrace
 from posviz.models.twins import store
 from posviz.models.untrained import Untrained
@@ -91,6 +92,24 @@ def _pretrained_trace(model: Model, sentence: str) -> ModelTrace:
 
 
 _pretrained_lock = threading.Lock()
+
+
+def outcome(model: Model, name: str, a: str, b: str, operation: surgery.Operation) -> surgery.Outcome:
+    """:func:`posviz.models.surgery.operate`, kept; the intact traces are those of every page."""
+    if name.startswith("twin:"):
+        return _twin_outcome(model, name, a, b, operation)
+    with _outcome_lock:  # two visitors who ask for the same wait for one computation
+        return _pretrained_outcome(model, name, a, b, operation)
+
+
+def _outcome(model: Model, name: str, a: str, b: str, operation: surgery.Operation) -> surgery.Outcome:
+    before = tuple(model_trace(model, name, sentence) for sentence in (a, b))
+    return surgery.operate(model, before[0].tokens, before[1].tokens, operation, before=before)
+
+
+_twin_outcome = lru_cache(maxsize=32)(_outcome)
+_pretrained_outcome = lru_cache(maxsize=2)(_outcome)  # the largest hold four traces, 500 MB of their own
+_outcome_lock = threading.Lock()
 
 
 def _untrained(model: Untrained, tokens: Tokens) -> ModelTrace:

@@ -42,6 +42,7 @@ PAGES = (
     PageInfo("check", N_("Check my RoPE code")),
     PageInfo("attention", N_("What every head looks at")),
     PageInfo("studio", N_("Every head of a model")),
+    PageInfo("surgery", N_("A model without its positions")),
     PageInfo("twins", N_("What position teaches")),
     PageInfo("compare", N_("All encodings compared")),
     PageInfo("myths", N_("Myths, measured")),

@@ -18,6 +18,7 @@ import torch
 from posviz import encodings, text
 from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
+from posviz.models.surgery import CHANGES, Operation
 from posviz.models.twins.corpus import FORMS
 from posviz.myths import MYTHS, VERDICTS
 from posviz.precision import DTYPES
@@ -208,6 +209,8 @@ PARAMS: dict[str, Param] = {
         choice("sgather", "mean", AGGREGATES),
         Param("slayers", "", lambda name, raw: _numbers(name, raw)),
         Param("sheads", "", lambda name, raw: _numbers(name, raw)),
+        Param("op", "", lambda name, raw: _operation(name, raw)),  # "": the first that the model has
+        choice("stage", "after", ("before", "after", "change")),
         Param("opening", "春", lambda name, raw: raw),
         choice("form", "quatrain", FORMS),
         Param("temperature", "0.8", lambda name, raw: read_float(name, raw, 0.0, 5.0)),
@@ -238,6 +241,15 @@ PARAMS: dict[str, Param] = {
 def _encoding_list(name: str, raw: str) -> tuple[str, ...]:
     drawn = tuple(key for key, cls in encodings.ENCODINGS.items() if cls.kind != "none")
     return tuple(_one_of(name, part, drawn) for part in dict.fromkeys(raw.split(",")) if part)
+
+
+def _operation(name: str, raw: str) -> Operation | None:
+    """What the surgery page does to the positions, "shift.100": a change and its number."""
+    if not raw:
+        return None
+    change, dot, amount = raw.partition(".")
+    _one_of(name, change, tuple(CHANGES))
+    return Operation(change, read_int(name, amount, 0, CHANGES[change].high) if dot else None)
 
 
 def _numbers(name: str, raw: str) -> tuple[str, ...]:

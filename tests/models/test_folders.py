@@ -392,8 +392,8 @@ for where in ({str(made("bert"))!r}, "some/model"):
         encoding="utf-8",
     )
     assert run.returncode == 0, run.stderr
-    en = "real models need the packages of the extra `models`: run `pip install 'posviz[models]'`"
-    zh = "真实模型需要 `models` 这一组可选的软件包：请运行 `pip install 'posviz[models]'`"
+    en = "real models need the packages of the extra `models`: run `make models`"
+    zh = "真实模型需要 `models` 这一组可选的软件包：请运行 `make models`"
     assert run.stdout.split("\n") == [en, zh, en, zh, ""]
 
 

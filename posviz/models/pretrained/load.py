@@ -23,7 +23,7 @@ from posviz.types import Refusal, Text, shown
 
 Progress = Callable[[float, Text], None]
 ABOUT = "posviz.json"  # written by `make models` beside the weights
-COMMAND = "pip install 'posviz[models]'"
+COMMAND = "make models"
 
 
 def installed() -> bool:

@@ -39,7 +39,6 @@ LABELS: dict[str, str] = {
     "hint": N_("Point at a head to see what it does; click to open it."),
     "uniform": N_("the mark: a head that looks at all tokens alike"),
     "scores_of": N_("attention in A, mean over queries"),
-    "tokens": N_("{n} tokens"),
     "legend_a": N_("weight in A, 0 to 1"),
     "legend_b": N_("weight in B, 0 to 1"),
     "legend_d": N_("A − B, −1 to +1"),
