@@ -299,7 +299,7 @@ def _steps(mode: str) -> Callable[[Scene], Picture]:
         layer, head = scene.place
         trace = scene.trace(side).layers[layer]
         w_o = _w_o(scene, trace)
-        view = steps.from_trace(trace, w_o, head, b_o=trace.b_o, rotary=_rotary(trace))
+        view = steps.from_trace(trace, w_o.reshape(-1, w_o.shape[-1]), head, b_o=trace.b_o, rotary=_rotary(trace))
         data = steps.bundle(
             view,
             mode=mode,
