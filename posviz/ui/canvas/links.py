@@ -39,7 +39,7 @@ LABELS: dict[str, str] = {
     "to_key": N_("weights to {token}"),
     "to_keys": N_("weights to {count} keys, added up"),
     "no_match": N_("{token} has no match here"),
-    "masked": N_("masked"),
+    "masked": N_("– masked"),
     "said": N_("{token}: {list}"),
     "said_weight": N_("{token} {weight}"),
     "legend_a": N_("weight in A: a line as wide as here is 1"),
@@ -118,7 +118,11 @@ def _selected(selected: Mapping[str, Sequence[int]] | None, sizes: Mapping[str, 
     for part in ("a", "b", "a_keys", "b_keys"):
         chosen = sorted({int(i) for i in given.get(part, ())})
         size = sizes.get(part, 0)
+<<<<<<< HEAD
         if chosen and not (chosen[0] >= 0 and chosen[-1] < size):
+=======
+        if chosen and (chosen[0] < 0 or chosen[-1] >= size):
+>>>>>>> wt-k
             raise ValueError(f"selected[{part!r}] must be from 0 to {size - 1}, got {chosen}")
         found[part] = chosen
     return found
