@@ -118,11 +118,7 @@ def _selected(selected: Mapping[str, Sequence[int]] | None, sizes: Mapping[str, 
     for part in ("a", "b", "a_keys", "b_keys"):
         chosen = sorted({int(i) for i in given.get(part, ())})
         size = sizes.get(part, 0)
-<<<<<<< HEAD
-        if chosen and not (chosen[0] >= 0 and chosen[-1] < size):
-=======
         if chosen and (chosen[0] < 0 or chosen[-1] >= size):
->>>>>>> wt-k
             raise ValueError(f"selected[{part!r}] must be from 0 to {size - 1}, got {chosen}")
         found[part] = chosen
     return found
