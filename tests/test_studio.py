@@ -166,7 +166,7 @@ def test_the_grid_travels_as_bytes() -> None:
         ({"scores": {"previous": np.zeros((4, 2))}}, r"scores\['previous'\] must have shape \(2, 4\), got \(4, 2\)"),
         ({"scores": {"luck": np.zeros((2, 4))}}, r"scores \['luck'\] have no text in LABELS"),
         ({"look": {"side": "c", "measure": "", "sorted": False, "own": False}}, "names no side or no score"),
-        ({"tokens": {"a": ["x"], "b": ["y"] * 3, "d": []}}, r"thumbs\['a'\] has 3 cells a side for 1 tokens"),
+        ({"tokens": {"a": ["x"], "b": ["y"] * 3, "d": []}}, r"thumbs\['a'\] has 3 cells along 1 tokens"),
     ],
 )
 def test_a_grid_that_does_not_fit_together(changes: dict, sentence: str) -> None:

@@ -195,6 +195,7 @@ PARAMS: dict[str, Param] = {
         Param("smodel", "", lambda name, raw: raw),  # "": the twin of the encoding
         choice("sview", "grid", ("grid", "head", "lines", "weight", "steps", "all")),
         choice("sspecial", "shown", ("shown", "hidden", "renormalised")),
+        choice("spart", "self", ("self", "decoder", "cross")),
         Param("slayer", "", lambda name, raw: read_int(name, raw, 1, 200) if raw else None),
         Param("shead", "", _optional),
         choice("sside", "a", ("a", "b", "d")),
