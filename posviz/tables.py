@@ -13,9 +13,9 @@ import numpy as np
 from posviz import files, rotation, similarity
 from posviz.types import MAX_LEN, Refusal, Text, read_only, shown
 
-MAX_BYTES = 20_000_000  # of an uploaded file
+MAX_BYTES = 10_000_000  # of an uploaded file
 MAX_COLS = 4096
-MAX_NUMBERS = 4_194_304
+MAX_NUMBERS = 2_097_152
 MAX_PAIRS = 1024  # rows of which every two are compared; of longer tables the first ones
 MAX_WAVES = 2048  # rows that sinusoids are fitted to
 OUTLIER = 5.0  # robust standard deviations from the median norm

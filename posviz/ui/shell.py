@@ -42,6 +42,7 @@ PAGES = (
     PageInfo("check", N_("Check my RoPE code")),
     PageInfo("attention", N_("What every head looks at")),
     PageInfo("twins", N_("What position teaches")),
+    PageInfo("tables", N_("What a table has learned")),
     PageInfo("compare", N_("All encodings compared")),
     PageInfo("myths", N_("Myths, measured")),
 )
