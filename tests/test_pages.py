@@ -16,7 +16,7 @@ from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention", "compare", "myths")
+PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention", "tables", "compare", "myths")
 CHOOSING = ("order", "heatmap", "similarity", "rotation", "attention")  # what they show depends on the encoding
 TIMEOUT = 60
 

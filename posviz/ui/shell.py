@@ -44,6 +44,7 @@ PAGES = (
     PageInfo("studio", N_("Every head of a model")),
     PageInfo("surgery", N_("A model without its positions")),
     PageInfo("twins", N_("What position teaches")),
+    PageInfo("tables", N_("What a table has learned")),
     PageInfo("compare", N_("All encodings compared")),
     PageInfo("myths", N_("Myths, measured")),
 )

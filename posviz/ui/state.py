@@ -126,6 +126,21 @@ def _layer(name: str, raw: str) -> str:
     return raw
 
 
+def _named(name: str, raw: str) -> str:
+    """The name of something that the page looks for, or "" where the page chooses."""
+    if len(raw) > 200 or not raw.isprintable():
+        raise Refusal(
+            Text(
+                "`{name}` must be a name of up to 200 characters, got {got}",
+                "`{name}` 应是不超过 200 个字符的名称，现在是 {got}",
+            ),
+            field=name,
+            name=name,
+            got=shown(raw),
+        )
+    return raw
+
+
 def _cell(name: str, raw: str) -> tuple[str, int, int, int] | None:
     """A cell of the attention page, "a.0.1.2": sentence (a, b, or d for the difference), head, query, key."""
     if not raw:
@@ -226,6 +241,8 @@ PARAMS: dict[str, Param] = {
         Param("guesses", "", lambda name, raw: _guesses(name, raw)),
         choice("digits", "float64", DTYPES),
         choice("need", "short", ("short", "long", "extrapolate", "relative")),
+        Param("table", "", _named),
+        Param("trows", "", lambda name, raw: read_int(name, raw, 2, MAX_LEN) if raw else None),
         Param("ra", "qwen2.5-7b", models.read),
         Param("rb", "qwen2.5-7b-yarn", models.read_optional),
         Param("rlen", "", lambda name, raw: read_int(name, raw, 2, LONGEST_TEXT) if raw else None),
