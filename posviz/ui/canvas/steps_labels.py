@@ -44,7 +44,7 @@ LABELS: dict[str, str] = {
     "column_score": N_("score s"),
     "column_weight": N_("weight w"),
     "total": N_("sum"),
-    "note_part": N_("‖w v W_O‖ is what a key really adds to the output: a large weight on a small value does little."),
+    "note_part": N_("‖w v Wᴼ‖ is what a key really adds to the output: a large weight on a small value does little."),
     "strip_score": N_("score"),
     "strip_weight": N_("weight"),
     "tip_dimension": N_("dimension {n}"),

@@ -1,7 +1,7 @@
 // Inside one weight, for steps.js: q and k element by element, the score piled up, the whole softmax row.
 // Needs parts/labels.js, parts/part_colours.js and parts/steps_data.js.
 const BARS = ['q', 'k', 'product', 'sum']
-const FORMULA = { row_product: 'q × k', column_exp: 'exp(s − max)', column_part: '‖w v W_O‖', strip_part: '‖w v W_O‖' } // the same in every language
+const FORMULA = { row_product: 'q × k', column_exp: 'exp(s − max)', column_part: '‖w v Wᴼ‖', strip_part: '‖w v Wᴼ‖' } // the same in every language
 const TABLE_KEYS = 16 // more keys are bars, with their numbers on hover
 
 class CellPicture {
@@ -24,7 +24,7 @@ class CellPicture {
     keys.w = width - keys.x
     ctx.font = view.text(15)
     keys.note = wrapText(ctx, label.note_part, keys.w)
-    keys.body = keys.y + (table ? 72 : 94)
+    keys.body = keys.y + (table ? 72 : 116)
     keys.row = 32
     keys.strip = { h: 66, gap: 24 }
     const tall = table ? keys.row * (data.keys.length + 1) : 3 * (keys.strip.h + keys.strip.gap) + 24
@@ -276,8 +276,11 @@ class CellPicture {
     const one = list[j]
     const numbers = one.allowed ? [[label.column_score, short(one.score)], [FORMULA.column_exp, one.exp.toFixed(3)], [label.column_weight, one.weight.toFixed(3)], [FORMULA.column_part, short(one.part)]] : [[label.masked, '']]
     view.write(ctx, view.keyName(j), keys.x, keys.y + 42, { size: 15, weight: '600', max: keys.w })
-    const texts = numbers.map(([name, value]) => (value ? fill(label.tip_value, { name, value }) : name))
-    texts.forEach((text, n) => view.write(ctx, text, keys.x + (n * keys.w) / numbers.length, keys.y + 66, { size: 15, max: keys.w / numbers.length - 8 }))
+    numbers.forEach(([name, value], n) => {
+      const x = keys.x + (n * keys.w) / numbers.length
+      view.write(ctx, name, x, keys.y + 64, { size: 14, colour: theme.quiet, max: keys.w / numbers.length - 6 })
+      view.write(ctx, value, x, keys.y + 86, { size: 16 })
+    })
     const inks = { score: null, weight: theme[meta.side], part: mix(theme.text, theme.background, 0.3) }
     Object.entries(inks).forEach(([name, ink], n) => this.drawStrip(ctx, list, name, ink, keys.body + n * (keys.strip.h + keys.strip.gap)))
     this.drawKeyAxis(ctx, list, keys.body + 3 * (keys.strip.h + keys.strip.gap) - keys.strip.gap)
@@ -352,7 +355,7 @@ class CellPicture {
   point(found, x, y) {
     this.spot = found
     if (found?.place === undefined) this.view.hideTip()
-    else this.view.showTip(x, y, this.tipLines(this.series()[found.place]))
+    else this.view.showTip(x, this.bars.end + 110, this.tipLines(this.series()[found.place]))
     this.view.canvas.style.cursor = found?.key !== undefined ? 'pointer' : ''
   }
   tipLines(one) {
