@@ -173,7 +173,7 @@ def bundle(
         arrays[f"{side}.weights"] = np.rint(weights * 255).astype(np.uint8) if rounded else weights.astype(np.float32)
         allowed = _allowed(side, mask, weights)
         if allowed is not None:
-            arrays[f"{side}.allowed"] = allowed.astype(np.uint8)
+            arrays[f"{side}.allowed"] = np.packbits(allowed)  # a bit a cell, row by row
         sides[side] = {"queries": queries, "keys": keys, "rounded": rounded, "cross": key_words is not None}
         sizes |= {side: len(queries), f"{side}_keys": len(keys)}
     cross = any(side["cross"] for side in sides.values())

@@ -107,7 +107,7 @@ class StepsView extends View {
     if (row !== cell.row && !this.data.local) return this.send('cell', next) // its numbers come with the answer
     this.cell = next
     this.tell('cell', next)
-    this.pictures.steps.layout(this.width)
+    this.picture.layout(this.width) // its marks
     this.showState()
     this.redraw()
   }

@@ -1,6 +1,6 @@
 """Every text of the picture of one head (steps.py): key -> English template. Translate the values, keep {names}.
 
-A part of the score called x needs a text part_x. Formulas need no translation.
+A part of the score called x needs a text part_x.
 """
 
 from posviz.ui.lang import N_
@@ -21,7 +21,6 @@ LABELS: dict[str, str] = {
     "pairs": N_("The query and the key, pair by pair"),
     "row_q": N_("query q"),
     "row_k": N_("key k"),
-    "row_product": "q × k",
     "row_sum": N_("running sum"),
     "ghost": N_("outline: before the rotation"),
     "fast": N_("pairs that turn fast … slow"),
@@ -43,14 +42,11 @@ LABELS: dict[str, str] = {
     "keys": N_("All keys of this query"),
     "column_key": N_("key"),
     "column_score": N_("score s"),
-    "column_exp": "exp(s − max)",
     "column_weight": N_("weight w"),
-    "column_part": "‖w v W_O‖",
     "total": N_("sum"),
-    "note_part": N_("‖w v W_O‖ is what a key really adds to the output: a large weight on a small value does little."),
+    "note_part": N_("‖w v Wᴼ‖ is what a key really adds to the output: a large weight on a small value does little."),
     "strip_score": N_("score"),
     "strip_weight": N_("weight"),
-    "strip_part": "‖w v W_O‖",
     "tip_dimension": N_("dimension {n}"),
     "tip_pair": N_("pair {pair}: dimensions {first} and {second}"),
     "tip_value": N_("{name}: {value}"),
@@ -69,7 +65,7 @@ LABELS: dict[str, str] = {
     "step_3": N_("scale"),
     "step_4": N_("bias"),
     "step_5": N_("mask"),
-    "step_6": "softmax",
+    "step_6": N_("softmax by rows"),
     "step_7": N_("weighted sum"),
     "step_8": N_("concatenate"),
     "step_9": N_("mix heads"),

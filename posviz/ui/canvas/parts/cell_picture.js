@@ -1,6 +1,7 @@
 // Inside one weight, for steps.js: q and k element by element, the score piled up, the whole softmax row.
 // Needs parts/labels.js, parts/part_colours.js and parts/steps_data.js.
 const BARS = ['q', 'k', 'product', 'sum']
+const FORMULA = { row_product: 'q × k', column_exp: 'exp(s − max)', column_part: '‖w v Wᴼ‖', strip_part: '‖w v Wᴼ‖' } // the same in every language
 const TABLE_KEYS = 16 // more keys are bars, with their numbers on hover
 
 class CellPicture {
@@ -23,7 +24,7 @@ class CellPicture {
     keys.w = width - keys.x
     ctx.font = view.text(15)
     keys.note = wrapText(ctx, label.note_part, keys.w)
-    keys.body = keys.y + (table ? 72 : 94)
+    keys.body = keys.y + (table ? 72 : 116)
     keys.row = 32
     keys.strip = { h: 66, gap: 24 }
     const tall = table ? keys.row * (data.keys.length + 1) : 3 * (keys.strip.h + keys.strip.gap) + 24
@@ -104,6 +105,7 @@ class CellPicture {
     this.drawKeys(ctx)
     hint.forEach((line, i) => view.write(ctx, line, 0, this.hintTop + 11 + i * 21, { size: 15, colour: theme.quiet }))
   }
+  name(text) { return FORMULA[text] ?? this.view.label[text] }
   heading(ctx, text, x, y, w) { this.view.write(ctx, text, x, y, { size: 16, weight: '600', max: w }) }
   drawBars(ctx, series) {
     const { bars, view } = this
@@ -120,7 +122,7 @@ class CellPicture {
       ctx.fillRect(bars.x, Math.round(middle), this.slot(series.length - 1, series.length).x + this.slot(0, series.length).w - bars.x, 1)
       series.forEach((one, place) => this.drawBar(ctx, { one, name, ...this.slot(place, series.length), middle, unit: bars.h / 2 / limits[name] }))
       const token = { q: view.tokenName(cell.row), k: view.keyName(cell.col) }[name] ?? ''
-      view.write(ctx, label[`row_${name}`], 0, middle - (token ? 20 : 10), { size: 15, weight: '600', max: this.gutter - 8 })
+      view.write(ctx, this.name(`row_${name}`), 0, middle - (token ? 20 : 10), { size: 15, weight: '600', max: this.gutter - 8 })
       if (token) view.write(ctx, token, 0, middle, { size: 15, max: this.gutter - 8 })
       view.write(ctx, `±${short(limits[name])}`, 0, middle + (token ? 20 : 10), { colour: theme.quiet, max: this.gutter - 8 })
       if (name === 'sum') this.drawEnd(ctx, series, middle, bars.h / 2 / limits.sum, top)
@@ -226,7 +228,7 @@ class CellPicture {
     for (const name of ['score', 'exp', 'weight', 'part']) {
       const before = { score: keys.x + at.name, exp: at.score, weight: at.exp, part: at.weight }[name]
       ctx.font = view.text(14)
-      const lines = wrapText(ctx, label[`column_${name}`], at[name] - before - 6).slice(-2)
+      const lines = wrapText(ctx, this.name(`column_${name}`), at[name] - before - 6).slice(-2)
       lines.forEach((line, i) => view.write(ctx, line, at[name], keys.body - 16 - (lines.length - 1 - i) * 17, head))
     }
     const most = Math.max(1e-12, ...list.map((one) => one.part))
@@ -272,10 +274,13 @@ class CellPicture {
     const { theme, label, cell, meta } = view
     const j = this.spot?.key ?? cell.col
     const one = list[j]
-    const numbers = one.allowed ? [[label.column_score, short(one.score)], [label.column_exp, one.exp.toFixed(3)], [label.column_weight, one.weight.toFixed(3)], [label.column_part, short(one.part)]] : [[label.masked, '']]
+    const numbers = one.allowed ? [[label.column_score, short(one.score)], [FORMULA.column_exp, one.exp.toFixed(3)], [label.column_weight, one.weight.toFixed(3)], [FORMULA.column_part, short(one.part)]] : [[label.masked, '']]
     view.write(ctx, view.keyName(j), keys.x, keys.y + 42, { size: 15, weight: '600', max: keys.w })
-    const texts = numbers.map(([name, value]) => (value ? fill(label.tip_value, { name, value }) : name))
-    texts.forEach((text, n) => view.write(ctx, text, keys.x + (n * keys.w) / numbers.length, keys.y + 66, { size: 15, max: keys.w / numbers.length - 8 }))
+    numbers.forEach(([name, value], n) => {
+      const x = keys.x + (n * keys.w) / numbers.length
+      view.write(ctx, name, x, keys.y + 64, { size: 14, colour: theme.quiet, max: keys.w / numbers.length - 6 })
+      view.write(ctx, value, x, keys.y + 86, { size: 16 })
+    })
     const inks = { score: null, weight: theme[meta.side], part: mix(theme.text, theme.background, 0.3) }
     Object.entries(inks).forEach(([name, ink], n) => this.drawStrip(ctx, list, name, ink, keys.body + n * (keys.strip.h + keys.strip.gap)))
     this.drawKeyAxis(ctx, list, keys.body + 3 * (keys.strip.h + keys.strip.gap) - keys.strip.gap)
@@ -308,7 +313,7 @@ class CellPicture {
     this.hatchRuns(ctx, list, top, h)
     ctx.fillStyle = css(theme.faint)
     ctx.fillRect(left, Math.round(zero), keys.w - 84, 1)
-    view.write(ctx, label[`strip_${name}`], keys.x, top + 14, { size: 15, max: 80 })
+    view.write(ctx, this.name(`strip_${name}`), keys.x, top + 14, { size: 15, max: 80 })
     view.write(ctx, (signed ? '±' : '0–') + short(most), keys.x, top + 36, { colour: theme.quiet, max: 80 })
   }
   hatchRuns(ctx, list, top, h) {
@@ -350,7 +355,7 @@ class CellPicture {
   point(found, x, y) {
     this.spot = found
     if (found?.place === undefined) this.view.hideTip()
-    else this.view.showTip(x, y, this.tipLines(this.series()[found.place]))
+    else this.view.showTip(x, this.bars.end + 110, this.tipLines(this.series()[found.place]))
     this.view.canvas.style.cursor = found?.key !== undefined ? 'pointer' : ''
   }
   tipLines(one) {
@@ -359,9 +364,9 @@ class CellPicture {
     const lines = [fill(label.tip_dimension, { n: one.n })]
     for (const name of ['q', 'k']) {
       const [value, before] = [short(one[name]), short(one.before[name])]
-      lines.push(fill(data.meta.rotated ? label.tip_turned : label.tip_value, { name: label[`row_${name}`], value, before }))
+      lines.push(fill(data.meta.rotated ? label.tip_turned : label.tip_value, { name: this.name(`row_${name}`), value, before }))
     }
-    lines.push(fill(label.tip_value, { name: label.row_product, value: short(one.product) }), fill(label.tip_value, { name: label.row_sum, value: short(one.sum) }))
+    lines.push(fill(label.tip_value, { name: FORMULA.row_product, value: short(one.product) }), fill(label.tip_value, { name: label.row_sum, value: short(one.sum) }))
     if (one.pair === null) return lines
     const [query, key] = data.angles(cell.row, cell.col, one.pair)
     lines[0] = `${lines[0]} · ${fill(label.tip_pair, { pair: one.pair, first: one.two[0], second: one.two[1] })}`

@@ -40,7 +40,7 @@ class StepsData {
   value(name, r, c) { return this.source(name).value(r, c) }
   limit(name) {
     const spec = this.meta.tables[name]
-    if (spec) return spec.limit
+    if (spec) return spec.block ? 127 * spec.step : spec.limit // of what is drawn
     return this.source(name).values.reduce((most, v) => Math.max(most, Math.abs(v)), 0)
   }
   allowed(i, j) { return this.arrays.allowed[i * this.keys.length + j] === 1 }

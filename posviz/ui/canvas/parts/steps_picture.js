@@ -1,6 +1,5 @@
 // Multi-head attention in nine steps, for steps.js: each step is a line of matrices with signs between them.
 // Needs parts/labels.js, parts/cells.js and parts/steps_data.js.
-const TOP = 96 // above the matrices: the step's name and what it does
 const AXIS_TYPE = 14
 const LEAN = Math.PI / 4 // of tokens above narrow columns
 
@@ -21,18 +20,18 @@ function stepItems(n, view) {
   const k = turned ? `K̃${sub(h)}ᵀ` : `K${sub(h)}ᵀ`
   const product = q + k
   const steps = {
-    1: [vector('x', 'X', { mark: row }), sign('· W_Q ='), vector('q_all', 'Q', { mark: row, heads, slice, all: true }), sign('→'),
+    1: [vector('x', 'X', { mark: row }), sign('· W^Q ='), vector('q_all', 'Q', { mark: row, heads, slice, all: true }), sign('→'),
       vector('q', `Q${sub(h)}`, { mark: row, result: true }), vector('k', `K${sub(h)}`, { rows: 'keys', mark: key, result: true }), vector('v', `V${sub(h)}`, { rows: 'keys', mark: key, result: true })],
     2: [vector('q_rotated', q, { mark: row }), sign('·'), { source: 'k_transposed', name: k, cols: 'keys', scale: 'signed', mark: { col: cell.col } }, sign('='), square('products', product, { result: true })],
     3: [square('products', product), sign(divided), sign('='), square('scaled', `${product} ${divided}`, { result: true, limit: view.sumLimit() })],
     4: data.biased
       ? [square('scaled', `${product} ${divided}`, { limit: view.sumLimit() }), sign('+'), square('bias', view.label.part_bias, { limit: view.sumLimit() }), sign('='), square('scores', 'S', { result: true, limit: view.sumLimit() })]
       : [square('scaled', `${product} ${divided}`, { limit: view.sumLimit() }), sign('+ 0'), sign('='), square('scores', 'S', { result: true, limit: view.sumLimit() })],
-    5: [square('scores', 'S', { limit: view.sumLimit() }), sign('+'), square('mask', view.label.name_mask), sign('='), square('masked', 'S', { result: true, limit: view.sumLimit() })],
-    6: [square('masked', 'S', { limit: view.sumLimit() }), sign('→', 'softmax'), square('weights', view.label.name_weights, { scale: meta.side, limit: 1, result: true })],
+    5: [square('scores', 'S', { limit: view.sumLimit() }), sign('+'), square('mask', view.label.name_mask), sign('='), square('masked', 'S′', { result: true, limit: view.sumLimit() })],
+    6: [square('masked', 'S′', { limit: view.sumLimit() }), sign('→', 'softmax'), square('weights', view.label.name_weights, { scale: meta.side, limit: 1, result: true })],
     7: [square('weights', view.label.name_weights, { scale: meta.side, limit: 1, mark: row }), sign('·'), vector('v', `V${sub(h)}`, { rows: 'keys', mark: { col: dim } }), sign('='), vector('head_output', `O${sub(h)}`, { mark: { row: cell.row, col: dim }, result: true })],
     8: [vector('head_output', `O${sub(h)}`, { mark: row }), sign('→'), vector('concat', 'O', { mark: row, heads, slice, all: true, result: true })],
-    9: [vector('concat', 'O', { mark: row, heads, all: true }), sign('·'), { source: 'w_o', name: 'W_O', scale: 'signed', mark: { col: out } }, sign(view.arrays.b_o ? '+ b =' : '='), vector('output', 'Y', { mark: { row: cell.row, col: out }, result: true })],
+    9: [vector('concat', 'O', { mark: row, heads, all: true }), sign('·'), { source: 'w_o', name: 'W^O', scale: 'signed', mark: { col: out } }, sign(view.arrays.b_o ? '+ b =' : '='), vector('output', 'Y', { mark: { row: cell.row, col: out }, result: true })],
   }
   return steps[n]
 }
@@ -48,13 +47,14 @@ class StepsPicture {
     const { view } = this
     this.width = width
     this.narrow = width < 660
+    this.top = this.narrow ? 136 : 96 // above the matrices: the step's name and what it does
     const legend = legendLayout(view, this.legendItems(), width)
     this.steps = Array.from({ length: 9 }, (_, n) => this.place(n + 1))
     const tall = Math.max(...this.steps.map((step) => step.height))
     for (const { items, height } of this.steps) for (const item of items) item.y += this.narrow ? 0 : (tall - height) / 2
     view.ctx.font = view.text(15)
     const hint = wrapText(view.ctx, view.label.hint_steps, width)
-    const sums = TOP + tall + 14
+    const sums = this.top + tall + 14
     Object.assign(this, { legend, hint, sums, legendTop: sums + (this.narrow ? 84 : 58) })
     this.hintTop = this.legendTop + legend.height + 6
     return this.hintTop + hint.length * 21 + 4
@@ -79,14 +79,13 @@ class StepsPicture {
   // Widths and heights in proportion to the counts, between 64 and 300 px; then narrowed until the line fits.
   place(n) {
     const items = stepItems(n, this.view).map((item) => ({ ...item }))
-    const most = this.narrow ? 190 : clamp(this.width * 0.27, 260, 400)
+    const most = this.narrow ? clamp(this.width * 0.36, 110, 200) : clamp(this.width * 0.27, 260, 400)
     const tokens = Math.max(this.view.data.tokens.length, this.view.data.keys.length)
     const unit = clamp(most / tokens, 1, 60)
     const long = (count) => clamp(count * unit, 64, most)
     const { ctx } = this.view
-    ctx.font = this.view.text(20)
     for (const item of items) {
-      if (item.sign) item.w = Math.max(26, ctx.measureText(item.sign).width, item.under ? 60 : 0)
+      if (item.sign) item.w = Math.max(26, this.wide(ctx, item.sign, 20), item.under ? 60 : 0)
       else this.measure(item, long)
     }
     return this.narrow ? this.stack(items) : this.line(items)
@@ -94,7 +93,7 @@ class StepsPicture {
   measure(item, long) {
     const { view } = this
     const [rows, cols] = this.size(item)
-    Object.assign(item, { nr: rows, nc: cols, w: item.all ? Math.max(long(cols), 200) : long(cols), h: long(rows), left: 0 })
+    Object.assign(item, { nr: rows, nc: cols, w: item.all ? Math.max(long(cols), this.narrow ? 110 : 200) : long(cols), h: long(rows), left: 0 })
     view.ctx.font = view.text(AXIS_TYPE)
     if (item.rows && item.h / rows >= 15) {
       const widest = Math.max(...this.names(item.rows).map((t) => view.ctx.measureText(t).width))
@@ -105,34 +104,40 @@ class StepsPicture {
     const gap = 16
     const matrices = items.filter((item) => !item.sign)
     const fixed = items.reduce((sum, item) => sum + (item.sign ? item.w : item.left), 0) + gap * (items.length - 1)
-    const share = Math.min(1, (this.width - 4 - fixed) / matrices.reduce((sum, item) => sum + item.w, 0))
+    const share = Math.min(1, (this.width - 6 - fixed) / matrices.reduce((sum, item) => sum + item.w, 0))
     const axis = this.axes(matrices, share)
     const tall = Math.max(...matrices.map((item) => item.h))
-    let x = 0
+    let x = 2 // room for an outline
     for (const item of items) {
-      if (item.sign) Object.assign(item, { x, y: TOP + axis + 24 + tall / 2 })
+      if (item.sign) Object.assign(item, { x, y: this.top + axis + 24 + tall / 2 })
       else {
         item.w *= share
-        Object.assign(item, { x: x + item.left, y: TOP + axis + 24 + (tall - item.h) / 2, axis })
+        Object.assign(item, { x: x + item.left, y: this.top + axis + 24 + (tall - item.h) / 2, axis })
       }
       x += item.w + (item.left ?? 0) + gap
     }
     return { items, height: axis + 24 + tall + 50 }
   }
+  // On a narrow page they flow like words.
   stack(items) {
-    let y = TOP
-    for (const item of items) {
-      if (item.sign) {
-        Object.assign(item, { x: 0, y: y + 14 })
-        y += 32
-        continue
-      }
-      item.w = Math.min(item.w, this.width - item.left)
-      const axis = this.axes([item], 1)
-      Object.assign(item, { x: item.left, y: y + axis + 24, axis })
-      y += axis + 24 + item.h + 50
+    const axis = this.axes(items.filter((item) => !item.sign), 1)
+    let [x, y, tall, line] = [2, this.top, 0, []] // room for an outline
+    const end = () => { // signs stand in the middle of their line
+      for (const item of line) item.y = y + axis + 24 + (item.sign ? tall / 2 : 0)
+      y += line.length ? axis + 24 + tall + 62 : 0
+      ;[x, tall, line] = [2, 0, []]
     }
-    return { items, height: y - TOP }
+    items.forEach((item, n) => {
+      const next = items[n + 1] // a sign stays with the matrix behind it
+      const wide = item.sign ? item.w + 10 + (next.sign ? next.w : next.w + next.left) : item.w + item.left
+      if (x > 2 && x + wide > this.width - 4) end()
+      Object.assign(item, { x: x + (item.left ?? 0), axis: item.sign ? undefined : axis })
+      x += item.w + (item.left ?? 0) + 10
+      tall = Math.max(tall, item.sign ? 0 : item.h)
+      line.push(item)
+    })
+    end()
+    return { items, height: y - this.top }
   }
   // Room above the matrices for the tokens of their columns: none, upright, or leaning.
   axes(matrices, share) {
@@ -160,11 +165,12 @@ class StepsPicture {
     ctx.font = view.text(20, '600')
     if (!this.narrow) view.write(ctx, cell, this.width, 15, { size: 15, colour: theme.quiet, align: 'right', max: this.width * 0.6 })
     ctx.font = view.text(16)
-    wrapText(ctx, this.sentence(step), this.width).slice(0, 3).forEach((line, i) => view.write(ctx, line, 0, 44 + i * 22, { size: 16, colour: theme.quiet, max: this.width }))
+    wrapText(ctx, this.sentence(step), this.width).slice(0, this.narrow ? 4 : 2).forEach((line, i) => view.write(ctx, line, 0, 44 + i * 22, { size: 16, colour: theme.quiet, max: this.width }))
     for (const item of now.items) item.sign ? this.drawSign(ctx, item) : this.drawMatrix(ctx, item)
     ctx.font = view.text(this.narrow ? 16 : 19)
     const lines = wrapText(ctx, this.arithmetic(step), this.width)
-    lines.slice(0, 3).forEach((line, i) => view.write(ctx, line, 0, this.sums + 14 + i * 26, { size: this.narrow ? 16 : 19, max: this.width }))
+    const sums = this.narrow ? this.top + now.height : this.sums
+    lines.slice(0, 3).forEach((line, i) => view.write(ctx, line, 0, sums + 14 + i * 26, { size: this.narrow ? 16 : 19, max: this.width }))
     drawLegend(view, ctx, this.legend, 0, this.legendTop)
     hint.forEach((line, i) => view.write(ctx, line, 0, this.hintTop + 11 + i * 21, { size: 15, colour: theme.quiet }))
   }
@@ -182,18 +188,30 @@ class StepsPicture {
   }
   drawSign(ctx, { x, y, w, sign, under }) {
     const { view } = this
-    const [middle, align] = this.narrow ? [x, 'left'] : [x + w / 2, 'center']
-    view.write(ctx, sign, middle, y, { size: 20, align })
-    if (under) view.write(ctx, under, this.narrow ? x + 34 : middle, this.narrow ? y : y - 22, { size: 15, align, colour: view.theme.quiet })
+    this.formula(ctx, sign, x + (w - this.wide(ctx, sign, 20)) / 2, y, { size: 20 })
+    if (under) view.write(ctx, under, x + w / 2, y - 22, { size: 15, align: 'center', colour: view.theme.quiet })
+  }
+  // W^O: the letter behind ^ is raised.
+  pieces(text, size) { return text.split(/(\^\w)/).map((part) => (part[0] === '^' ? { text: part[1], size: size * 0.72, up: size * 0.34 } : { text: part, size, up: 0 })) }
+  wide(ctx, text, size, weight = 'normal') {
+    return this.pieces(text, size).reduce((sum, part) => {
+      ctx.font = this.view.text(part.size, weight)
+      return sum + ctx.measureText(part.text).width
+    }, 0)
+  }
+  formula(ctx, text, x, y, { size, weight }) {
+    for (const part of this.pieces(text, size)) {
+      this.view.write(ctx, part.text, x, y - part.up, { size: part.size, weight })
+      x += ctx.measureText(part.text).width
+    }
   }
   drawMatrix(ctx, item) {
     const { view } = this
     const { theme, label } = view
     const { x, y, w, h } = item
-    view.write(ctx, item.name, x, y - (item.axis ?? 0) - 14, { size: 17, weight: '600' })
+    this.formula(ctx, item.name, x, y - item.axis - 14, { size: 17, weight: '600' })
     if (item.heads > 1) {
-      ctx.font = view.text(17, '600')
-      view.write(ctx, label.all_heads, x + ctx.measureText(item.name).width + 10, y - item.axis - 14, { size: 14, colour: theme.quiet })
+      view.write(ctx, label.all_heads, x + this.wide(ctx, item.name, 17, '600') + 10, y - item.axis - 14, { size: 14, colour: theme.quiet })
     }
     ctx.save()
     ctx.beginPath()
@@ -346,7 +364,7 @@ class StepsPicture {
     const { item, r, c } = found
     const name = (axis, n) => (axis === 'keys' ? view.keyName(n) : axis === 'queries' ? view.tokenName(n) : fill(view.label.tip_dimension, { n }))
     const value = item.source === 'mask' ? (view.data.allowed(r, c) ? 0 : -Infinity) : view.data.value(item.source, r, c)
-    const lines = [item.name, `${name(item.rows, r)} · ${name(item.cols, c)}`]
+    const lines = [item.name.replace('^O', 'ᴼ'), `${name(item.rows, r)} · ${name(item.cols, c)}`]
     if (value === undefined) lines.push(view.label.tip_unknown)
     else lines.push(Number.isNaN(value) ? view.label.legend_masked : short(value))
     view.showTip(x, y, lines)
