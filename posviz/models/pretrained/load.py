@@ -88,7 +88,7 @@ def _place(where: str | Path, limits: Limits, say: Progress) -> tuple[Path, str]
             hub.check_allowed(text, limits)
         path = Path(text).expanduser()
         if isinstance(where, Path) or path.is_dir() or not hub.is_name(text):
-            return path, path.resolve().name
+            return path, path.name or path.resolve().name
     check_installed()
     hub.check_allowed(text, limits)
     if not hub.is_name(text):

@@ -1,6 +1,6 @@
 """Surgery: a trained model on both sentences, before and after its positions were changed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from posviz.ui import blocks, cached, controls, save, state
 from posviz.ui.canvas import heads as canvas
 from posviz.ui.lang import N_, _, current, labels
 from posviz.ui.scenes import choose_model, studio
+from posviz.ui.scenes.attention import PART_CELLS
 
 KEY = "surgery_canvas"
 STAGES = {"before": N_("intact"), "after": N_("operated"), "change": N_("what changed")}
@@ -176,18 +177,21 @@ def strip(scene: Scene) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         told = scene.operation if scene.stage != "before" else None
         blocks.strip(*scene.tokens, places=tuple(_told(told, len(tokens)) for tokens in scene.tokens))
-        controls.pick("stage", _("stage"), {stage: _(text) for stage, text in STAGES.items()}, collapsed=True)
-        layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.model.n_layers)}
-        controls.pick("slayer", _("layer"), layers, style="select", collapsed=True, width=140, shown=scene.layer + 1)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+            controls.pick("stage", _("stage"), {stage: _(text) for stage, text in STAGES.items()}, collapsed=True)
+            layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.model.n_layers)}
+            controls.pick(
+                "slayer", _("layer"), layers, style="select", collapsed=True, width=120, shown=scene.layer + 1
+            )
 
 
 def _told(operation: Operation | None, length: int) -> list[str]:
-    """What stands beside each token: its position, a mean sign for the mean row, nothing without a bias."""
+    """What stands beside each token: its position, Ē for the mean row, nothing without a bias."""
     if operation is None:
         return [str(i) for i in range(length)]
     told = operation.positions(length)
     if told.mean:
-        return ["x̄"] * length
+        return ["Ē"] * length
     return [str(i) for i in told.ids] if told.ids is not None else [""] * length
 
 
@@ -218,6 +222,10 @@ def bundle(scene: Scene) -> bytes:
         allowed_a=layer_a.allowed,
         allowed_b=layer_b.allowed,
         allowed_d=None if change else layer_a.allowed[i[:, None], i] | layer_b.allowed[j[:, None], j],
+        parts_a=None if change else _parts(layer_a),
+        parts_b=None if change else _parts(layer_b),
+        scale="1" if layer_a.scale == 1 else f"{1 / layer_a.scale:.4g}",
+        selected=_selected(scene),
         labels=texts,
         alt=_("{stage}: weights of layer {layer} for both sentences").format(
             stage=_(STAGES[scene.stage]), layer=scene.layer + 1
@@ -226,8 +234,36 @@ def bundle(scene: Scene) -> bytes:
     )
 
 
+def _parts(layer: AttentionTrace) -> dict[str, np.ndarray] | None:
+    cells = (len(layer.parts) + 1) * layer.dims.n_heads * len(layer.tokens) ** 2
+    return {**layer.parts, "scores": layer.scores} if cells <= PART_CELLS else None
+
+
+def _selected(scene: Scene) -> canvas.Cell:
+    """The chosen cell, else the one of A whose weight changed most."""
+    asked = state.get("cell")
+    if asked:
+        side, h, i, j = asked
+        length = {"a": len(scene.tokens[0]), "b": len(scene.tokens[1]), "d": len(scene.pairs)}[side]
+        drawn = side != "d" or scene.stage != "change"
+        if drawn and h < scene.weights[0].shape[0] and max(i, j) < length:
+            return {"sentence": side, "head": h, "row": i, "col": j}
+    changed = np.abs(scene.layers("after")[0].weights - scene.layers("before")[0].weights)
+    h, i, j = np.unravel_index(int(changed.argmax()), changed.shape)
+    return {"sentence": "a", "head": int(h), "row": int(i), "col": int(j)}
+
+
 def show(scene: Scene) -> None:
-    canvas.show(bundle(scene), key=KEY)
+    canvas.show(bundle(scene), key=KEY, on_cell=_pinned)
+
+
+def _pinned() -> None:
+    cell = st.session_state[KEY].cell
+    places = [state.whole(cell.get(name)) for name in ("head", "row", "col")] if isinstance(cell, Mapping) else []
+    if cell is None:
+        state.put("cell", "")
+    elif None not in places and cell.get("sentence") in ("a", "b", "d"):
+        state.put("cell", ".".join(map(str, (cell["sentence"], *places))))
 
 
 # ---------------------------------------------------------------- the proof
@@ -265,8 +301,7 @@ def proof(scene: Scene) -> list[blocks.Number]:
         numbers.append(
             blocks.Number(
                 f"{min(surgery.cosine(o.pooled, n.pooled) for o, n in zip(outcome.before, outcome.after, strict=True)):.4f}",
-                _("cosine of a sentence vector with itself, before and after: the smaller one"),
-                _("1: nothing changed"),
+                _("cosine of a sentence vector with itself, before and after: the smaller one (1: nothing changed)"),
             )
         )
     return numbers
