@@ -2,7 +2,7 @@
 
 from posviz.ui import blocks, shell
 from posviz.ui.lang import _
-from posviz.ui.scenes import surgery
+from posviz.ui.scenes import surgery, surgery_details
 
 setting = shell.open_page()
 shell.header(setting, _("What does a trained model lose without its positions?"), surgery.claim(), strip=False)
@@ -14,14 +14,14 @@ with shell.guard():
         surgery.strip(scene)
         surgery.show(scene)
         shell.proof(surgery.proof(scene))
-        surgery.losses(setting, scene)
-        for sentence in surgery.notes(scene):
+        surgery_details.losses(setting, scene)
+        for sentence in surgery_details.notes(scene):
             blocks.note(sentence)
-        surgery.english(scene)
+        surgery_details.english(scene)
         shell.details(
             "surgery",
-            formula=lambda: surgery.formula(scene),
-            code=lambda: surgery.code(scene),
-            save=lambda: surgery.downloads(scene),
-            badge=surgery.badge(scene),
+            formula=lambda: surgery_details.formula(scene),
+            code=lambda: surgery_details.code(scene),
+            save=lambda: surgery_details.downloads(scene),
+            badge=surgery_details.badge(scene),
         )

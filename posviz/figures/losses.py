@@ -143,6 +143,7 @@ def losses_before_after(
                     hovertemplate=f"<b>{side} · %{{customdata[0]}}</b>, {plain(name(lang))}<br>%{{y:.3f}}<extra></extra>",
                 )
             )
+    longest = max(len(values) for values in pieces.values())
     return figure(
         lines,
         colours,
@@ -156,6 +157,7 @@ def losses_before_after(
             **{"orientation": "h", "x": 0, "y": -62 / height, "yanchor": "top"},
         },
         hovermode="closest",
-        xaxis=axis(colours, X_LABEL(lang), showline=True, linecolor=css(colours.line), ticks="outside"),
+        xaxis=axis(colours, X_LABEL(lang), showline=True, linecolor=css(colours.line), ticks="outside")
+        | {"dtick": max(1, -(-longest // 16))},
         yaxis=axis(colours, Y_LABEL(lang)) | {"showgrid": True, "gridcolor": css(colours.line)},
     )

@@ -53,7 +53,7 @@ CHANGES: Mapping[str, Change] = {
         frozenset({"bias"}),
     ),
     "freeze": Change(
-        Text("all at one place", "都在同一处"),
+        Text("frozen", "都在同一处"),
         Text("every word is told the same position", "告诉每个词同一个位置"),
         ALL,
         Text("position", "位置"),

@@ -152,7 +152,7 @@ def test_a_t5_without_bias_is_a_bag_of_words_too(made) -> None:
         ),
         (
             lambda: surgery.trace(twin("rope"), twin("rope").tokenize("我"), surgery.Operation("mean")),
-            "mean row is nothing that can be done to rope; possible are all at one place, shuffled, shifted, stretched",
+            "mean row is nothing that can be done to rope; possible are frozen, shuffled, shifted, stretched",
         ),
         (
             lambda: surgery.trace(twin("learned"), twin("learned").tokenize("我"), surgery.Operation("shift", 100)),

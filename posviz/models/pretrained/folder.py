@@ -53,13 +53,13 @@ def look(path: Path) -> Folder:
     """What a folder holds, or a :class:`Refusal` that says why it cannot be opened."""
     path = path.expanduser()
     if not path.is_dir():
-        raise _refused(Text("{path} is not a folder", "{path} 不是文件夹"), path)
+        raise refused(Text("{path} is not a folder", "{path} 不是文件夹"), path)
     config = _json(path, "config.json")
     if config is None:
-        raise _refused(Text("the folder {path} has no config.json", "文件夹 {path} 里没有 config.json"), path)
+        raise refused(Text("the folder {path} has no config.json", "文件夹 {path} 里没有 config.json"), path)
     for name, given in (("config.json", config), ("tokenizer_config.json", _json(path, "tokenizer_config.json"))):
         if given and given.get("auto_map"):
-            raise _refused(
+            raise refused(
                 Text(
                     "{file} asks to run code that comes with the model (`auto_map`), which posviz never does",
                     "{file} 要求运行模型自带的代码（`auto_map`），posviz 从不这样做",
@@ -77,7 +77,7 @@ def look(path: Path) -> Folder:
     return Folder(path, config, family, tensors, frozenset(dtypes))
 
 
-def _refused(text: Text, path: Path, **values: Any) -> Refusal:
+def refused(text: Text, path: Path, **values: Any) -> Refusal:
     return Refusal(text, field="model", path=shown(str(path), 80), **values)
 
 
@@ -88,10 +88,10 @@ def _file(path: Path, name: str) -> Path | None:
         return None
     target, home = file.resolve(), path.resolve()
     if not target.is_file():
-        raise _refused(Text("{file} in {path} is not a plain file", "{path} 里的 {file} 不是普通文件"), path, file=name)
+        raise refused(Text("{file} in {path} is not a plain file", "{path} 里的 {file} 不是普通文件"), path, file=name)
     cache = home.parent.parent / "blobs"  # snapshots/<revision>/config.json -> ../../blobs/<hash>
     if home not in target.parents and target.parent != cache:
-        raise _refused(
+        raise refused(
             Text("{file} in {path} is a link that leads out of the folder", "{path} 里的 {file} 是指向文件夹外的链接"),
             path,
             file=name,
@@ -129,7 +129,7 @@ def _check_sizes(config: Mapping[str, Any]) -> None:
 def _check_tokenizer(path: Path) -> None:
     found = [names for names in TOKENIZERS if all(_file(path, name) for name in names)]
     if not found:
-        raise _refused(
+        raise refused(
             Text(
                 "the folder {path} has no tokenizer: one of {allowed} is needed",
                 "文件夹 {path} 里没有分词器：需要 {allowed} 之一",
@@ -140,7 +140,7 @@ def _check_tokenizer(path: Path) -> None:
     for name in (name for names in found for name in names):
         size = (path / name).stat().st_size
         if size > MAX_TOKENIZER:
-            raise _refused(
+            raise refused(
                 Text(
                     "{file} in {path} has {size:,} bytes; up to {limit:,} are read",
                     "{path} 里的 {file} 有 {size:,} 字节；最多读 {limit:,} 字节",
@@ -161,7 +161,7 @@ def _weight_files(path: Path) -> list[Path]:
         bad = [name for name in names if not isinstance(name, str) or "/" in name or "\\" in name]
         files = [] if bad or not 0 < len(names) <= MAX_SHARDS else [_file(path, name) for name in names]
         if not files or None in files:
-            raise _refused(
+            raise refused(
                 Text(
                     "model.safetensors.index.json in {path} names files that are not in the folder",
                     "{path} 里的 model.safetensors.index.json 列出的文件不在文件夹里",
@@ -171,7 +171,7 @@ def _weight_files(path: Path) -> list[Path]:
         return [file for file in files if file]
     pickles = sorted(file.name for file in path.iterdir() if file.suffix in PICKLES)
     if pickles:
-        raise _refused(
+        raise refused(
             Text(
                 "weights are read from .safetensors only, since other formats can run code; {path} has {got}",
                 "权重只读 .safetensors，因为别的格式可能运行代码；{path} 里只有 {got}",
@@ -179,7 +179,7 @@ def _weight_files(path: Path) -> list[Path]:
             path,
             got=shown(", ".join(pickles), 80),
         )
-    raise _refused(Text("the folder {path} has no model.safetensors", "文件夹 {path} 里没有 model.safetensors"), path)
+    raise refused(Text("the folder {path} has no model.safetensors", "文件夹 {path} 里没有 model.safetensors"), path)
 
 
 def _headers(path: Path) -> Iterator[tuple[str, tuple[int, ...], str]]:
@@ -193,7 +193,7 @@ def _headers(path: Path) -> Iterator[tuple[str, tuple[int, ...], str]]:
                     part = opened.get_slice(name)
                     yield name, tuple(part.get_shape()), part.get_dtype()
         except (SafetensorError, OSError) as error:
-            raise _refused(
+            raise refused(
                 Text("{file} in {path} is damaged: {why}", "{path} 里的 {file} 已损坏：{why}"),
                 path,
                 file=file.name,

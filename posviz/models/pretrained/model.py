@@ -24,6 +24,7 @@ from posviz.models.pretrained import pieces
 from posviz.models.pretrained.families import Family, Stack
 from posviz.models.pretrained.layers import Captured, LayerTrace, ModelDims, frozen
 from posviz.models.pretrained.limits import Limits
+from posviz.models.pretrained.record import Record, output_of
 from posviz.types import PieceInfo, Refusal, Text, Tokens, whole_number
 
 MAX_ID = 1_000_000  # largest position a token may claim in a rotary or bias model
@@ -240,7 +241,7 @@ class Pretrained:
         return make("t5", num_buckets=spec.num_buckets, max_distance=spec.max_distance, bidirectional=False)
 
     @contextmanager
-    def _recorded(self) -> Iterator["Record"]:
+    def _recorded(self) -> Iterator[Record]:
         record = Record()
         with ExitStack() as stack:
             paths = [self.family.table, self.family.norm, *self.family.words]
@@ -264,14 +265,14 @@ class Pretrained:
 
     # ---------------------------------------------------------------- one layer
     def _layer(
-        self, record: "Record", tower: Stack, i: int, tokens: Tokens, positions: Positions, keys: Tokens | None = None
+        self, record: Record, tower: Stack, i: int, tokens: Tokens, positions: Positions, keys: Tokens | None = None
     ) -> LayerTrace:
         attention = self._get(tower.attention, i)
         q, k, v = self._projected(record, tower, i)
         dims = ModelDims(
             d_model=self.config.hidden_size, n_heads=q.shape[0], head_width=q.shape[-1], n_kv_heads=k.shape[0]
         )
-        w_o, b_o = _output_of(self._get(tower.out, i), dims)
+        w_o, b_o = output_of(self._get(tower.out, i), dims)
         spec = self.spec_of(tower)
         turned: dict[str, torch.Tensor] = {}
         if isinstance(spec, ModelRope):
@@ -301,7 +302,7 @@ class Pretrained:
             key_tokens=keys,
         )
 
-    def _projected(self, record: "Record", tower: Stack, i: int) -> Sequence[torch.Tensor]:
+    def _projected(self, record: Record, tower: Stack, i: int) -> Sequence[torch.Tensor]:
         """q (H, L, e), k, v (Hkv, Lk, e)"""
         outs = [record.outputs[path.format(i=i)] for path in tower.qkv]
         if len(outs) == 1:  # side by side
@@ -313,7 +314,7 @@ class Pretrained:
             made[at] = record.outputs[path.format(i=i)].transpose(-3, -2)  # (L, H, e) behind its norm
         return made
 
-    def _bias(self, record: "Record", tower: Stack) -> torch.Tensor | None:
+    def _bias(self, record: Record, tower: Stack) -> torch.Tensor | None:
         """(H, L, L) of a bias tower, one tensor for all its layers."""
         if self.family.kind != "bias" or tower is self.family.cross:
             return None
@@ -326,7 +327,7 @@ class Pretrained:
         window = getattr(attention, "sliding_window", None) or columns
         return (behind >= 0) & (behind < window)
 
-    def _shares(self, record: "Record", dims: ModelDims) -> dict[str, torch.Tensor]:
+    def _shares(self, record: Record, dims: ModelDims) -> dict[str, torch.Tensor]:
         """Position's share of the first layer's input and of its q and k: the norm of a sum, told apart."""
         family, norm = self.family, self._get(self.family.norm)
         added = record.outputs[family.table].expand(len(record.outputs[family.words[0]]), -1)
@@ -339,42 +340,3 @@ class Pretrained:
             weights = [self._get(path).weight for path in family.stack.qkv[:2]]
         q, k = (split_heads(functional.linear(position, w), dims.n_heads) for w in weights)
         return {"position": position, "q_position": q, "k_position": k}
-
-
-def _output_of(module: nn.Module, dims: ModelDims) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """W_O as (H, e, d) and its offset; transformers' Conv1D keeps (in, out), Linear (out, in)."""
-    weight = module.weight if type(module).__name__ == "Conv1D" else module.weight.T
-    bias = getattr(module, "bias", None)
-    return weight.detach().unflatten(0, (dims.n_heads, -1)), None if bias is None else bias.detach()
-
-
-class Record:
-    """What the hooks of one forward pass saw, without the batch axis: inputs and outputs of modules by their path."""
-
-    def __init__(self) -> None:
-        self.inputs: dict[str, torch.Tensor] = {}
-        self.outputs: dict[str, torch.Tensor] = {}
-        self.biases: dict[str, torch.Tensor] = {}
-
-    def bias_hook(self, path: str) -> Any:
-        def see(module: nn.Module, args: tuple, out: torch.Tensor) -> None:
-            self.biases[path] = out.permute(2, 0, 1)  # (L, L, H) -> (H, L, L)
-
-        return see
-
-    def hook(self, path: str) -> Any:
-        def see(module: nn.Module, args: tuple, kwargs: dict, out: Any) -> None:
-            first = args[0] if args else kwargs.get("hidden_states")
-            if isinstance(first, torch.Tensor):
-                self.inputs[path] = first[0]
-            out = out[0] if isinstance(out, tuple) else out
-            self.outputs[path] = out[0] if out.dim() > 2 else out
-
-        return see
-
-    def hidden(self, tower: Stack, depth: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """(N + 1, L, d): what enters the first layer, then what leaves each; and behind the final norm."""
-        rows = [self.inputs[tower.block.format(i=0)]]
-        rows += [self.outputs[tower.block.format(i=i)] for i in range(depth)]
-        last = frozen(self.outputs[tower.final]) if tower.final else None
-        return frozen(torch.stack(rows)), last

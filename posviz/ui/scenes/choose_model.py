@@ -24,7 +24,7 @@ def ask(name: str) -> None:
     """In the place of a page: what a link wants to open, and the button that does."""
     blocks.note(_("The link names a model that is not in the list: {name}").format(name=shown(name, 80)))
     blocks.note(_("Opening it reads that folder, or downloads the model from the hub."))
-    st.button(_("open it"), on_click=_agree, args=(name,))
+    st.button(_("open it"), key="agree_model", on_click=_agree, args=(name,))
 
 
 def _agree(name: str) -> None:

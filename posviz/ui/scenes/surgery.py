@@ -1,30 +1,29 @@
 """Surgery: a trained model on both sentences, before and after its positions were changed."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import streamlit as st
 
-from posviz import compare, figures
+from posviz import compare
 from posviz.models import surgery
 from posviz.models.base import Model
-from posviz.models.pretrained import Pretrained
 from posviz.models.surgery import CHANGES, Operation
 from posviz.models.twins import store
 from posviz.text import visible
 from posviz.types import AttentionTrace, Refusal, Text, Tokens
-from posviz.ui import blocks, cached, controls, save, state
+from posviz.ui import blocks, cached, controls, state
 from posviz.ui.canvas import heads as canvas
 from posviz.ui.lang import N_, _, current, labels
 from posviz.ui.scenes import choose_model, studio
+from posviz.ui.scenes.attention import PART_CELLS
 
 KEY = "surgery_canvas"
 STAGES = {"before": N_("intact"), "after": N_("operated"), "change": N_("what changed")}
 TOLERANCE = 3e-4  # of a weight: float32 angles at positions up to a million
 LONGEST_TOLD = 100_000  # positions that float32 angles still tell apart to that tolerance
-ENGLISH = ("dog bites man", "man bites dog")
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,18 +175,21 @@ def strip(scene: Scene) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         told = scene.operation if scene.stage != "before" else None
         blocks.strip(*scene.tokens, places=tuple(_told(told, len(tokens)) for tokens in scene.tokens))
-        controls.pick("stage", _("stage"), {stage: _(text) for stage, text in STAGES.items()}, collapsed=True)
-        layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.model.n_layers)}
-        controls.pick("slayer", _("layer"), layers, style="select", collapsed=True, width=140, shown=scene.layer + 1)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+            controls.pick("stage", _("stage"), {stage: _(text) for stage, text in STAGES.items()}, collapsed=True)
+            layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.model.n_layers)}
+            controls.pick(
+                "slayer", _("layer"), layers, style="select", collapsed=True, width=120, shown=scene.layer + 1
+            )
 
 
 def _told(operation: Operation | None, length: int) -> list[str]:
-    """What stands beside each token: its position, a mean sign for the mean row, nothing without a bias."""
+    """What stands beside each token: its position, Ē for the mean row, nothing without a bias."""
     if operation is None:
         return [str(i) for i in range(length)]
     told = operation.positions(length)
     if told.mean:
-        return ["x̄"] * length
+        return ["Ē"] * length
     return [str(i) for i in told.ids] if told.ids is not None else [""] * length
 
 
@@ -218,6 +220,10 @@ def bundle(scene: Scene) -> bytes:
         allowed_a=layer_a.allowed,
         allowed_b=layer_b.allowed,
         allowed_d=None if change else layer_a.allowed[i[:, None], i] | layer_b.allowed[j[:, None], j],
+        parts_a=None if change else _parts(layer_a),
+        parts_b=None if change else _parts(layer_b),
+        scale="1" if layer_a.scale == 1 else f"{1 / layer_a.scale:.4g}",
+        selected=_selected(scene),
         labels=texts,
         alt=_("{stage}: weights of layer {layer} for both sentences").format(
             stage=_(STAGES[scene.stage]), layer=scene.layer + 1
@@ -226,8 +232,36 @@ def bundle(scene: Scene) -> bytes:
     )
 
 
+def _parts(layer: AttentionTrace) -> dict[str, np.ndarray] | None:
+    cells = (len(layer.parts) + 1) * layer.dims.n_heads * len(layer.tokens) ** 2
+    return {**layer.parts, "scores": layer.scores} if cells <= PART_CELLS else None
+
+
+def _selected(scene: Scene) -> canvas.Cell:
+    """The chosen cell, else the one of A whose weight changed most."""
+    asked = state.get("cell")
+    if asked:
+        side, h, i, j = asked
+        length = {"a": len(scene.tokens[0]), "b": len(scene.tokens[1]), "d": len(scene.pairs)}[side]
+        drawn = side != "d" or scene.stage != "change"
+        if drawn and h < scene.weights[0].shape[0] and max(i, j) < length:
+            return {"sentence": side, "head": h, "row": i, "col": j}
+    changed = np.abs(scene.layers("after")[0].weights - scene.layers("before")[0].weights)
+    h, i, j = np.unravel_index(int(changed.argmax()), changed.shape)
+    return {"sentence": "a", "head": int(h), "row": int(i), "col": int(j)}
+
+
 def show(scene: Scene) -> None:
-    canvas.show(bundle(scene), key=KEY)
+    canvas.show(bundle(scene), key=KEY, on_cell=_pinned)
+
+
+def _pinned() -> None:
+    cell = st.session_state[KEY].cell
+    places = [state.whole(cell.get(name)) for name in ("head", "row", "col")] if isinstance(cell, Mapping) else []
+    if cell is None:
+        state.put("cell", "")
+    elif None not in places and cell.get("sentence") in ("a", "b", "d"):
+        state.put("cell", ".".join(map(str, (cell["sentence"], *places))))
 
 
 # ---------------------------------------------------------------- the proof
@@ -265,8 +299,7 @@ def proof(scene: Scene) -> list[blocks.Number]:
         numbers.append(
             blocks.Number(
                 f"{min(surgery.cosine(o.pooled, n.pooled) for o, n in zip(outcome.before, outcome.after, strict=True)):.4f}",
-                _("cosine of a sentence vector with itself, before and after: the smaller one"),
-                _("1: nothing changed"),
+                _("cosine of a sentence vector with itself, before and after: the smaller one (1: nothing changed)"),
             )
         )
     return numbers
@@ -278,159 +311,4 @@ def _must_not_change(scene: Scene) -> bool:
         scene.operation.change == "shift"
         and surgery.kind_of(scene.model) != "absolute"
         and scene.operation.amount + max(map(len, scene.tokens)) <= LONGEST_TOLD
-    )
-
-
-def losses(setting: state.Setting, scene: Scene) -> None:
-    """The loss of every next token, before and after; nothing for a model that does not predict it."""
-    outcome = scene.outcome
-    if outcome.loss is None:
-        return
-    sides = dict(zip("AB", range(2), strict=True))
-    own = isinstance(scene.model, Pretrained) and scene.model.family.decoder is not None
-    pieces = {side: [visible(p) for p in scene.tokens[i].pieces[0 if own else 1 :]] for side, i in sides.items()}
-    figure = figures.losses_before_after(
-        {side: outcome.losses_before[i] for side, i in sides.items()},
-        {side: outcome.losses_after[i] for side, i in sides.items()},
-        pieces,
-        title=_("How hard is every next token to guess?"),
-        parameters=_("{name} · {change}").format(
-            name=scene.model.name, change=CHANGES[scene.operation.change].title(setting.lang)
-        ),
-        dark=st.context.theme.type == "dark",
-        lang=setting.lang,
-    )
-    figure.update_layout(width=None, autosize=True, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)")
-    st.plotly_chart(figure, theme=None, key="surgery_losses", config={"displayModeBar": False})
-
-
-def notes(scene: Scene) -> list[str]:
-    lang = current()
-    found = [CHANGES[scene.operation.change].says(lang) + _(".")]
-    if isinstance(scene.model, Pretrained):
-        found.append(scene.model.position.text(lang) + _("."))
-    if any(layer.mask == "causal" for layer in scene.layers("before")):
-        found.append(_("The causal mask still tells something of the order: a word sees only what stands before it."))
-    unknown = unknown_words(scene)
-    if unknown:
-        found.append(
-            _("The model does not know these, and all of them look alike to it: {unknown}").format(
-                unknown=" ".join(map(visible, unknown[:20]))
-            )
-        )
-    return found
-
-
-def unknown_words(scene: Scene) -> list[str]:
-    if isinstance(scene.model, Pretrained):
-        strange = [
-            info.raw.decode("utf-8", "replace")
-            for tokens in scene.tokens
-            for info, number in zip(tokens.infos, tokens.ids, strict=True)
-            if number == scene.model.unknown_id
-        ]
-        return list(dict.fromkeys(strange))
-    return list(scene.model.unknown(state.raw("a") + state.raw("b")))
-
-
-def english(scene: Scene) -> None:
-    """A way out where a model cannot read the sentences: a pair that every English model can."""
-    if isinstance(scene.model, Pretrained) and unknown_words(scene):
-        st.button(
-            _("take {a} / {b}").format(a=ENGLISH[0], b=ENGLISH[1]),
-            on_click=controls._set_sentences,
-            args=ENGLISH,
-        )
-
-
-def badge(scene: Scene) -> str:
-    return scene.model.badge(current())
-
-
-# ---------------------------------------------------------------- details
-FORMULAS = {
-    (
-        "absolute",
-        "mean",
-    ): r"x_i + E_i \;\longrightarrow\; x_i + \bar E,\qquad \bar E = \frac{1}{n-1}\sum_{p=1}^{n-1} E_p",
-    ("absolute", ""): r"x_i + E_i \;\longrightarrow\; x_i + E_{p_i}",
-    ("rotary", ""): r"(R_i q_i)^\top (R_j k_j) \;\longrightarrow\; (R_{p_i} q_i)^\top (R_{p_j} k_j)",
-    ("bias", "remove"): r"q_i^\top k_j + b(j - i) \;\longrightarrow\; q_i^\top k_j",
-    ("bias", ""): r"q_i^\top k_j + b(j - i) \;\longrightarrow\; q_i^\top k_j + b(p_j - p_i)",
-}
-TOLD = {
-    "freeze": r"p_i = {n}",
-    "shift": r"p_i = i + {n}",
-    "scale": r"p_i = {n}\,i",
-    "shuffle": r"p = \mathrm{{permutation\ of\ }}0 \dots L-1,\ \mathrm{{seed\ }}{n}",
-}
-
-
-def formula(scene: Scene) -> None:
-    kind, change = surgery.kind_of(scene.model), scene.operation.change
-    told = TOLD.get(change, "").format(n=scene.operation.amount)
-    st.latex(FORMULAS.get((kind, change), FORMULAS[kind, ""]) + (r",\qquad " + told if told else ""))
-    for name, traces in (("before", scene.outcome.before), ("after", scene.outcome.after)):
-        a, b = (trace.pooled.astype(np.float64) for trace in traces)
-        st.latex(
-            rf"\mathrm{{{name}}}:\quad \cos(\bar a, \bar b) = \frac{{\bar a \cdot \bar b}}{{|\bar a|\,|\bar b|}} = "
-            rf"\frac{{{a @ b:.5f}}}{{{np.linalg.norm(a):.5f} \cdot {np.linalg.norm(b):.5f}}} = "
-            rf"\mathbf{{{surgery.cosine(a, b):.6f}}}"
-        )
-
-
-def code(scene: Scene) -> str:
-    shown = {
-        "before": f"outcome.before[0].layers[{scene.layer}].weights",
-        "after": f"outcome.after[0].layers[{scene.layer}].weights",
-        "change": f"abs(outcome.after[0].layers[{scene.layer}].weights - outcome.before[0].layers[{scene.layer}].weights)",
-    }
-    return f"""from posviz import models
-from posviz.models import surgery
-
-model = models.open_model({scene.name!r})
-a, b = (model.tokenize(sentence) for sentence in ({state.raw("a")!r}, {state.raw("b")!r}))
-outcome = surgery.operate(model, a, b, {scene.operation.call()})
-print(outcome.alike)          # cosine of the sentence vectors, before and after
-print(outcome.loss)           # nats a token, before and after; None where the model does not predict
-print(outcome.changes.max())  # largest change of a weight
-values = {shown[scene.stage]}  # (heads, queries, keys) of A
-"""
-
-
-def downloads(scene: Scene) -> None:
-    def arrays() -> dict[str, np.ndarray]:
-        outcome, found = scene.outcome, {"changes": scene.outcome.changes}
-        for stage, traces, nats in (
-            ("before", outcome.before, outcome.losses_before),
-            ("after", outcome.after, outcome.losses_after),
-        ):
-            for side, trace, loss in zip("ab", traces, nats, strict=True):
-                found[f"{side}_{stage}_weights"] = trace.layers[scene.layer].weights
-                found[f"{side}_{stage}_pooled"] = trace.pooled
-                if loss is not None:
-                    found[f"{side}_{stage}_losses"] = loss
-        return found
-
-    def table() -> Iterator[list[object]]:
-        yield ["sentence", "head", "query", "key", "before", "after"]
-        for side, old, new in zip("AB", scene.layers("before"), scene.layers("after"), strict=True):
-            after = new.weights
-            for (h, i, j), weight in np.ndenumerate(old.weights):
-                yield [side, h, i, j, float(weight), float(after[h, i, j])]
-
-    save.row(
-        "surgery",
-        component="heads",
-        data=bundle(scene),
-        title=_("What does a trained model lose without its positions?"),
-        caption=_("{badge} · {change} · {stage} · layer {layer}").format(
-            badge=badge(scene),
-            change=CHANGES[scene.operation.change].title(current()),
-            stage=_(STAGES[scene.stage]),
-            layer=scene.layer + 1,
-        ),
-        arrays=arrays,
-        table=table,
-        count=2 * sum(x.size for x in scene.weights),
     )
