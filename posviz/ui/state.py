@@ -20,7 +20,7 @@ from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
 from posviz.models.twins.corpus import FORMS
 from posviz.myths import MYTHS, VERDICTS
-from posviz.precision import DTYPES
+from posviz.precision import DTYPES, ROUNDED
 from posviz.similarity import KINDS
 from posviz.types import (
     LANGUAGES,
@@ -38,6 +38,7 @@ from posviz.types import (
 from posviz.ui import models
 from posviz.ui.lang import _, current
 
+WATCH = ("one", "two", "base", "digits", "pairing")  # what moves on the Rotation page
 ROPE_VIEWS = ("ratio", "waves", "angles", "kernel", "needle")
 LONGEST_TEXT = 2**24  # positions on the RoPE workbench
 PRECISIONS = ("float32", "float64")  # attention; the pictures know narrower ones: precision.DTYPES
@@ -107,6 +108,11 @@ def _limited(low: int, high: int) -> Callable[[str, str], int]:
 def _optional(name: str, raw: str) -> int | None:
     """A whole number, or None where the URL leaves it out and the page chooses."""
     return read_int(name, raw, 0, 2 * MAX_LEN) if raw else None
+
+
+def _position(name: str, raw: str) -> int | None:
+    """The same for a position, which a real model may have many of."""
+    return read_int(name, raw, 0, LONGEST_TEXT) if raw else None
 
 
 def _layer(name: str, raw: str) -> str:
@@ -182,11 +188,14 @@ PARAMS: dict[str, Param] = {
         Param("with", "sinusoidal,learned,rope,alibi", lambda name, raw: _encoding_list(name, raw)),
         choice("trained", "on", ("on", "off")),
         Param("k", "5", _limited(0, MAX_LEN - 1)),
-        Param("m", "", _optional),
-        Param("n", "", _optional),
+        choice("watch", "one", WATCH),
+        Param("m", "", _position),
+        Param("n", "", _position),
         Param("qi", "", _optional),
         Param("ki", "", _optional),
         Param("pair", "", _optional),
+        Param("notch", "", _optional),
+        choice("rounded", "positions", ROUNDED),
         Param("cell", "", _cell),
         choice("model", "", ("", "twin", "untrained")),  # "": the twin of the encoding, if it has one
         Param("layer", "1", _limited(1, 12)),
