@@ -59,7 +59,7 @@ const MODES = {
   base: {
     liveTitle() {
       const base = this.bases[this.notch]
-      return `${this.letter} · ${fill(this.label.base, { value: base < 1e4 ? base : Math.round(base).toLocaleString('en') })}`
+      return `${this.letter} · base ${base < 1e4 ? base : Math.round(base).toLocaleString('en')}`
     },
     verdict() {
       const { critical, bounds } = this.arrays

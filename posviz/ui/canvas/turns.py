@@ -27,7 +27,6 @@ LABELS: dict[str, str] = {
     "range": N_("show"),
     "save": N_("Save"),
     "sweep": N_("base of B"),
-    "base": N_("base {value}"),
     "base_facts": N_("d_crit {critical} · Σ cos < 0 from {bound}"),
     "new": N_("{count} / {pairs} beyond training"),
     "exact": N_("exact"),

@@ -66,6 +66,7 @@ def toolbar(setting: state.Setting) -> None:
 def build(setting: state.Setting) -> Scene:
     state.check()
     spec, d_head = setting.other("rope"), setting.dims.d_head
+    spec.fits(setting.dims)
     home = spec.inv_freq(d_head).numpy()
     found = sweep(2 * len(home), LENGTH)
     return Scene(

@@ -42,9 +42,7 @@ def question() -> str:
 
 
 def claim() -> str:
-    return _(
-        "Neighbours, or one from each half: one permutation makes them the same. Mixing them up breaks the score."
-    )
+    return _("Neighbours, or one from each half: one permutation makes them the same. Mixing them up breaks the score.")
 
 
 def toolbar(setting: state.Setting) -> None:

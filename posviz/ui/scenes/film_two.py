@@ -19,9 +19,7 @@ def question() -> str:
 
 
 def claim() -> str:
-    return _(
-        "Beyond the trained length slow hands reach angles they never met (red); a scaling slows just those."
-    )
+    return _("Beyond the trained length slow hands reach angles they never met (red); a scaling slows just those.")
 
 
 def toolbar(setting: state.Setting) -> None:
@@ -47,15 +45,15 @@ def side(one: rope.Side, wanted: int) -> turns.Side:
 
 
 def places(scene: rope.Scene) -> tuple[int, int, int]:
-    """m, n and the pair: the query at the end of what was trained, and the slowest pair that turns."""
+    """m, n and the pair: the query at the end of what was trained, and A's first pair that goes beyond, if one does."""
     last = scene.wanted - 1
-    omega = scene.sides[0].rope.inv_freq(scene.wanted).numpy()
+    facts = scene.sides[0].facts
     pairs = max(s.facts.pairs for s in scene.sides)
-    slow = int(np.flatnonzero(omega > 0)[-1])
+    beyond = np.flatnonzero((facts.turns_trained < 1) & (facts.turns_wanted > facts.turns_trained))
     return (
-        state.chosen("m", last + 1, scene.sides[0].facts.trained),
+        state.chosen("m", last + 1, facts.trained),
         state.chosen("n", last + 1, 0),
-        state.chosen("pair", pairs, slow),
+        state.chosen("pair", pairs, int(beyond[0]) if len(beyond) else 0),
     )
 
 

@@ -28,8 +28,8 @@ def tools(setting: state.Setting, film: ModuleType) -> None:
     names = {
         "one": _("rotation"),
         "two": _("scalings"),
-        "base": _("base"),
-        "digits": _("bfloat16"),
+        "base": _("base sweep"),
+        "digits": "bfloat16",
         "pairing": _("pairings"),
     }
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="films"):
