@@ -142,10 +142,10 @@ def test_details_of_every_film(watch: str) -> None:
 
 
 def test_two_scalings_of_one_model() -> None:
-    text = shown(open_page("rotation", lang="en", watch="two", ra="llama-3.1-8b", rb="none"))
+    text = shown(open_page("rotation", lang="en", watch="two", ra="llama-3.1-8b", rb="none", rlen="65536"))
     rope = encodings.rope_from_config(known_models()["llama-3.1-8b"].config)
-    plain = workbench.facts(rope.unscaled(), 8192, 131_072)
-    assert f"{plain.unseen} / 64" in text and "0 / 64" in text
+    plain = workbench.facts(rope.unscaled(), 8192, 65_536)
+    assert re.search(rf"\s{plain.unseen} / 64\s", text) and re.search(r"\s0 / 64\s", text), text
 
 
 def test_the_numbers_of_the_films_are_the_cores() -> None:

@@ -61,6 +61,7 @@ class PairingView extends View {
     this.playing = on
     this.before = performance.now()
     this.showControls()
+    this.redraw()
     this.wake()
   }
   scrub(way) {

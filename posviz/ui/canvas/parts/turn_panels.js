@@ -32,6 +32,7 @@ class SideGrid extends ClockGrid {
       if (!this.label && i % this.cols === 0 && (this.step > 15 || (i / this.cols) % 2 === 0))
         view.write(ctx, `θ${subscript(i)}`, this.x, y, { colour: view.theme.quiet })
     }
+    this.metArcs(ctx)
   }
   moving(ctx) {
     const { view, r } = this
@@ -70,32 +71,47 @@ class SideGrid extends ClockGrid {
       ctx.fill()
     })
   }
-  // The angle between the hands on the rim; red where it is new or wrong, and what training covered beneath.
+  // What training covered, around the rim.
+  metArcs(ctx) {
+    const { view, r } = this
+    if (!view.met) return
+    ctx.strokeStyle = css(view.theme.content)
+    ctx.lineWidth = Math.max(1.5, r * 0.1)
+    ctx.beginPath()
+    for (let i = 0; i < view.pairs; i++) {
+      if (view.met[i] >= 1) continue
+      const [x, y] = this.centre(i)
+      ctx.moveTo(x + r + ctx.lineWidth / 2, y)
+      ctx.arc(x, y, r + ctx.lineWidth / 2, 0, -view.met[i] * TURN, true)
+    }
+    ctx.stroke()
+  }
+  // The angle between the hands on the rim; red, and ringed, where it is new or wrong.
   rims(ctx, centres) {
     const { view, r } = this
-    const { m, n, theme } = view
+    const { m, n } = view
+    const bad = Array.from({ length: view.pairs }, (_, i) => view.bad(i))
+    const arcs = (wanted, colour, wide) => {
+      ctx.strokeStyle = css(colour)
+      ctx.lineWidth = wide
+      ctx.beginPath()
+      centres.forEach(([x, y], i) => {
+        if (bad[i] === wanted && (wanted || !view.blurred(i))) rim(ctx, x, y, r, view.rotor.between(i, m, n) % TURN)
+      })
+      ctx.stroke()
+    }
     const wide = Math.max(1.5, r * 0.1)
+    arcs(false, view.theme.position, wide)
+    if (!bad.includes(true)) return
+    arcs(true, view.alarm, wide * 1.5)
+    ctx.lineWidth = 1
+    ctx.beginPath()
     centres.forEach(([x, y], i) => {
-      const bad = view.bad(i)
-      if (view.met && view.met[i] < 1) {
-        ctx.strokeStyle = css(theme.content)
-        ctx.lineWidth = wide
-        ctx.beginPath()
-        ctx.arc(x, y, r + wide * 0.5, 0, -view.met[i] * TURN, true)
-        ctx.stroke()
-      }
-      if (view.blurred(i) && !bad) return
-      ctx.strokeStyle = css(bad ? view.alarm : theme.position)
-      ctx.lineWidth = bad ? wide * 1.5 : wide
-      ctx.beginPath()
-      rim(ctx, x, y, r, view.rotor.between(i, m, n) % TURN)
-      ctx.stroke()
-      if (!bad) return
-      ctx.beginPath()
-      circle(ctx, x, y, r + wide)
-      ctx.lineWidth = 1
-      ctx.stroke()
+      if (!bad[i]) return
+      ctx.moveTo(x + r + wide, y)
+      ctx.arc(x, y, r + wide, 0, TURN)
     })
+    ctx.stroke()
   }
 }
 
