@@ -21,7 +21,7 @@ from posviz.encodings import Encoding, Knob
 from posviz.models.surgery import CHANGES, Operation
 from posviz.models.twins.corpus import FORMS
 from posviz.myths import MYTHS, VERDICTS
-from posviz.precision import DTYPES
+from posviz.precision import DTYPES, ROUNDED
 from posviz.similarity import KINDS
 from posviz.survey import AGGREGATES, SCORES
 from posviz.types import (
@@ -40,6 +40,7 @@ from posviz.types import (
 from posviz.ui import models
 from posviz.ui.lang import _, current
 
+WATCH = ("one", "two", "base", "digits", "pairing")  # what moves on the Rotation page
 ROPE_VIEWS = ("ratio", "waves", "angles", "kernel", "needle")
 LONGEST_TEXT = 2**24  # positions on the RoPE workbench
 PRECISIONS = ("float32", "float64")  # attention; the pictures know narrower ones: precision.DTYPES
@@ -109,6 +110,11 @@ def _limited(low: int, high: int) -> Callable[[str, str], int]:
 def _optional(name: str, raw: str) -> int | None:
     """A whole number, or None where the URL leaves it out and the page chooses."""
     return read_int(name, raw, 0, 2 * MAX_LEN) if raw else None
+
+
+def _position(name: str, raw: str) -> int | None:
+    """The same for a position, which a real model may have many of."""
+    return read_int(name, raw, 0, LONGEST_TEXT) if raw else None
 
 
 def _layer(name: str, raw: str) -> str:
@@ -199,11 +205,14 @@ PARAMS: dict[str, Param] = {
         Param("with", "sinusoidal,learned,rope,alibi", lambda name, raw: _encoding_list(name, raw)),
         choice("trained", "on", ("on", "off")),
         Param("k", "5", _limited(0, MAX_LEN - 1)),
-        Param("m", "", _optional),
-        Param("n", "", _optional),
+        choice("watch", "one", WATCH),
+        Param("m", "", _position),
+        Param("n", "", _position),
         Param("qi", "", _optional),
         Param("ki", "", _optional),
         Param("pair", "", _optional),
+        Param("notch", "", _optional),
+        choice("rounded", "positions", ROUNDED),
         Param("cell", "", _cell),
         choice("model", "", ("", "twin", "untrained")),  # "": the twin of the encoding, if it has one
         Param("layer", "1", _limited(1, 12)),
