@@ -14,7 +14,7 @@ shell.header(
 with shell.guard():
     compare.toolbar()
     scene = compare.build(setting)
-    compare.show(setting, scene)
+    compare.show(scene)
     shell.proof(compare.proof(scene))
     pair.toolbar()
     with shell.guard():

@@ -68,6 +68,8 @@ def section(cls: type[Encoding], lang: str) -> str:
     """What an encoding says of itself: summary, formula, paper, models, parameters."""
     spec = cls()
     parts = [f"## {spec.name}", f"**{cls.title(lang)}**", cls.summary(lang), f"$${cls.formula}$$"]
+    if cls.capabilities.trainable:
+        parts.append(cls.starts(lang))
     parts.append(f"[{cls.paper}]({cls.paper.url})")
     if cls.used_by:
         models = ", ".join(f"[{model.name}]({model.url})" for model in cls.used_by)

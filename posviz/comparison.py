@@ -9,6 +9,7 @@ import torch
 from posviz import attention, views
 from posviz.encodings import Encoding
 from posviz.encodings.base import PositionModule
+from posviz.peak import peak
 from posviz.types import MAX_LEN, Dims, Refusal, Tokens
 
 EXACT = 1e-9  # relative to the largest value: below it, a spread is rounding
@@ -146,9 +147,10 @@ def _reach(module: PositionModule, max_len: int) -> bool:
 
 @dataclass(frozen=True)
 class Cost:
-    """One attention call of CALL tokens in float32: seconds of the fastest of a few, and bytes of what the encoding hands to it.
+    """One attention call of CALL tokens in float32: seconds of the fastest of a few, and its memory.
 
-    memory: new embeddings, turned queries and keys, biases; what is only needed on the way is not counted.
+    memory: bytes of all tensors alive at the fullest moment of the call, see :mod:`posviz.peak`; those of the
+    encoding are what it has above no position.
     """
 
     seconds: float
@@ -156,26 +158,19 @@ class Cost:
 
 
 def cost(spec: Encoding, dims: Dims, *, repeat: int = 5) -> Cost:
-    """Time of :func:`posviz.attention.mix` with the embedding's share, and memory of the three hooks' results."""
+    """Time and memory of :func:`posviz.attention.mix` with the embedding's share."""
     module = spec.build(dims, CALL).eval()
     weights = attention.untrained_projections(dims.d_model, 0)
     x = torch.randn(CALL, dims.d_model, generator=torch.Generator().manual_seed(0))
     mask = "causal" if spec.needs_causal_mask else "none"
+
+    def call() -> None:
+        attention.mix(module.embed(x), module, weights, mask=mask)
+
     samples = []
     with torch.no_grad():
         for _ in range(repeat + 1):
             before = time.perf_counter()
-            attention.mix(module.embed(x), module, weights, mask=mask)
+            call()
             samples.append(time.perf_counter() - before)
-        return Cost(min(samples[1:]), _handed(module, x))  # the first call warms up; others only add to the fastest
-
-
-def _handed(module: PositionModule, x: torch.Tensor) -> int:
-    """Bytes of what the hooks return and did not get."""
-    q, k = (x.unflatten(-1, (module.dims.n_heads, -1)).transpose(0, 1).contiguous() for _ in range(2))
-    at = torch.arange(len(x))
-    given = {t.untyped_storage().data_ptr() for t in (x, q, k)}
-    bias = module.bias(q, k, at, at)
-    results = [module.embed(x), *module.rotate(q, k, at, at)]
-    new = [t for t in results if t.untyped_storage().data_ptr() not in given]
-    return sum(t.untyped_storage().nbytes() for t in new + [bias] * (bias.dim() > 0))
+    return Cost(min(samples[1:]), peak(call))  # the first call warms up; others only add to the fastest

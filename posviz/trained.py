@@ -19,6 +19,11 @@ def twins() -> Mapping[str, Any] | None:
     return json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else None
 
 
+def measured() -> tuple[str, ...]:
+    """The encodings of which a trained twin was measured."""
+    return tuple((twins() or {}).get("twins", {}))
+
+
 def loss(encoding: str, length: str) -> float | None:
     """Mean loss in nats a token of the twin with this encoding, at "1x", "2x" or "4x" the trained length.
 

@@ -1,13 +1,11 @@
 """Numbers that a person pastes or uploads: printed tensors, .npy, .safetensors. Read, never executed."""
 
-import io
-import json
 import re
-import zipfile
 from typing import Any
 
 import numpy as np
 
+from posviz import files
 from posviz.types import Refusal, Text, shown
 
 MAX_BYTES = 4_000_000
@@ -16,7 +14,6 @@ MAX_DIMS = 4
 # What a printed tensor or array is wrapped in: "tensor([...], dtype=torch.float64)".
 _WRAP = re.compile(r"^\s*(?:\w+\.)*(?:tensor|array|Tensor|Array)\((.*?)(?:,\s*\w+=[\w.:'\"()]+)*\s*\)\s*$", re.S)
 _TOKEN = re.compile(r"[\s,;]+|([\[\](){}])|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])|(.)", re.S)
-_SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
 def _refuse(en: str, zh: str, **values: Any) -> Refusal:
@@ -29,8 +26,7 @@ def parse(text: str) -> np.ndarray:
     Without brackets every line is a row. Refused: anything that is not a number, rows of unequal length,
     shortened output ("..."), more than MAX_NUMBERS numbers.
     """
-    if len(text) > MAX_BYTES:
-        raise _too_large(len(text))
+    files.check_size(text, MAX_BYTES)
     wrapped = _WRAP.match(text)
     body = wrapped[1] if wrapped else text
     if not body.strip():
@@ -120,69 +116,23 @@ def check(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _too_large(size: int) -> Refusal:
-    return _refuse(
-        "the file has {size:,} bytes; up to {limit:,} are read",
-        "文件有 {size:,} 字节；最多读 {limit:,} 字节",
-        size=size,
-        limit=MAX_BYTES,
-    )
-
-
 def load(data: bytes) -> np.ndarray:
     """The one array in a .npy or .safetensors file as float64; pickled objects are refused."""
-    if len(data) > MAX_BYTES:
-        raise _too_large(len(data))
-    return check(_npy(data) if data.startswith(b"\x93NUMPY") else _safetensors(data))
+    files.check_size(data, MAX_BYTES)
+    return check(files.npy(data) if data.startswith(b"\x93NUMPY") else _only_tensor(data))
 
 
-def _npy(data: bytes) -> np.ndarray:
-    try:
-        array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False, max_header_size=10_000)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, SyntaxError, TypeError, MemoryError):
-        raise _refuse("the .npy file cannot be read", "这个 .npy 文件读不了") from None
-    if array.dtype.kind not in "fiu":
-        raise _refuse(
-            "the file must hold real numbers, got {got}", "文件里必须是实数，现在是 {got}", got=str(array.dtype)
-        )
-    return array
-
-
-def _safetensors(data: bytes) -> np.ndarray:
-    """The format's own words: 8 bytes little endian with the header's length, the header as JSON, the numbers."""
-    size = int.from_bytes(data[:8], "little")
-    try:
-        if not 2 <= size <= len(data) - 8:
-            raise ValueError
-        header = json.loads(data[8 : 8 + size])
-        entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
-        ((_name, entry),) = entries.items() if len(entries) == 1 else [(None, None)]
-    except (ValueError, AttributeError, RecursionError):
-        raise _refuse("the file is neither .npy nor .safetensors", "文件既不是 .npy 也不是 .safetensors") from None
-    if entry is None:
+def _only_tensor(data: bytes) -> np.ndarray:
+    found = files.safetensors_header(data)
+    if found is None:
+        raise _refuse("the file is neither .npy nor .safetensors", "文件既不是 .npy 也不是 .safetensors")
+    entries, body = found
+    if len(entries) != 1:
         raise _refuse(
             "the file must hold one tensor, got {n}: {names}",
             "文件里必须只有一个张量，现在有 {n} 个：{names}",
             n=len(entries),
             names=shown(", ".join(entries), 80),
         )
-    kind = _SAFETENSORS.get(str(entry.get("dtype")) if isinstance(entry, dict) else "")
-    if kind is None:
-        raise _refuse(
-            "the tensor must be one of {allowed}, got {got}",
-            "张量的类型只能是 {allowed} 之一，现在是 {got}",
-            allowed=", ".join(_SAFETENSORS),
-            got=shown(entry.get("dtype") if isinstance(entry, dict) else entry),
-        )
-    try:
-        shape = [int(n) for n in entry["shape"]]
-        start, stop = (int(n) for n in entry["data_offsets"])
-        body = data[8 + size :]
-        if not 0 <= start <= stop <= len(body) or any(n < 0 for n in shape):
-            raise ValueError
-        numbers = np.frombuffer(body[start:stop], kind).reshape(shape)
-    except (KeyError, ValueError, TypeError):
-        raise _refuse("the tensor's header does not fit its data", "张量的头部与数据对不上") from None
-    if kind == "<u2":  # bfloat16: the upper half of a float32
-        numbers = (numbers.astype("<u4") << 16).view("<f4")
-    return numbers
+    (entry,) = entries.values()
+    return files.tensor(entry, body)

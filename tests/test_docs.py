@@ -42,3 +42,14 @@ def test_a_missing_entry_is_seen() -> None:
     for key, cls in encodings.ENCODINGS.items():
         assert f"[`{key}`](#{key})" in text and cls.summary.en in text and cls.paper.url in text
         assert all(model.url in text for model in cls.used_by)
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_three_lines_give_a_picture(name: str) -> None:
+    block = (ROOT / name).read_text("utf-8").split("```python\n")[1].partition("```")[0]
+    *before, last = block.strip().splitlines()
+    assert len(before) == 2
+    namespace: dict = {}
+    exec("\n".join(before), namespace)
+    figure = eval(last, namespace)
+    assert figure.data[0].z.shape == (128, 128)

@@ -152,6 +152,42 @@ def test_texts_formula_and_paper(name):
     assert 2017 <= cls.paper.year <= 2026
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_trainable_ones_say_how_they_start(name):
+    cls = ENCODINGS[name]
+    assert bool(cls.starts.en) == bool(cls.starts.zh) == cls.capabilities.trainable
+    if cls.starts.en:
+        assert cls.starts.en.endswith(".") and cls.starts.zh.endswith("。")
+        assert re.search(r"[\u4e00-\u9fff]", cls.starts.zh) and not re.search(r"[\u4e00-\u9fff]", cls.starts.en)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "std"),
+    [
+        ("learned", "weight", 0.02),
+        ("t5", "weight", 64**-0.5),
+        ("shaw", "weight", math.sqrt(2 / (33 + 16))),
+        ("transformer_xl", "w_r", 0.02),
+        ("conformer", "w_r", 0.02),
+        ("conformer", "u", math.sqrt(6 / 20 / 3)),  # even within a bound b: b / sqrt(3)
+        ("deberta", "table", 0.02),
+        ("deberta", "w_q", 0.02),
+        ("fire", "w2", 32**-0.5),
+        ("conv", "weight", 2 / math.sqrt(128 * 64)),
+    ],
+)
+def test_they_start_as_they_say(name, parameter, std):
+    """Spread of 20 draws of a parameter beside what `starts` says in words."""
+    spec = encodings.make(name)
+    drawn = [
+        getattr(spec.build(Dims(d_model=64, n_heads=4), 64, torch.Generator().manual_seed(s)), parameter)
+        .detach()
+        .flatten()
+        for s in range(20)
+    ]
+    assert float(torch.cat(drawn).std()) == pytest.approx(std, rel=0.05)
+
+
 @pytest.mark.parametrize("spec", VARIANTS)
 def test_describe_says_everything_in_both_languages(spec):
     english, chinese = spec.describe(), spec.describe("zh")

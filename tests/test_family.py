@@ -500,6 +500,23 @@ def test_xpos_refuses_what_its_dtype_cannot_hold():
     )
 
 
+@pytest.mark.parametrize("name", list(ENCODINGS))
+def test_turns_says_whether_a_pair_turns_by_position_times_frequency_and_no_more(name):
+    """As complex numbers: pair i of position p is multiplied by exp(i p w_i)."""
+    spec = encodings.make(name)
+    module, x, at = spec.build(DIMS, 64), random(4, 8), [0, 3, 11, 40]
+    turned = module.rotate(x, x, at, at)
+    if spec.turns(8) is None:
+        assert name in ("xpos", "rope_2d") or all(torch.equal(t, x) for t in turned)
+        return
+    frequencies, pairing = spec.turns(8)
+    first, second = (x[:, :4], x[:, 4:]) if pairing == "half" else (x[:, 0::2], x[:, 1::2])
+    pairs = torch.complex(first, second) * torch.exp(1j * torch.tensor(at)[:, None] * frequencies)
+    got = turned[0]
+    got = torch.complex(got[:, :4], got[:, 4:]) if pairing == "half" else torch.complex(got[:, 0::2], got[:, 1::2])
+    torch.testing.assert_close(got, pairs)
+
+
 # ---- refusals of the new ones, whole
 
 

@@ -16,7 +16,7 @@ from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention", "compare", "myths")
+PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention", "tables", "compare", "myths")
 CHOOSING = ("order", "heatmap", "similarity", "rotation", "attention")  # what they show depends on the encoding
 TIMEOUT = 60
 
@@ -83,7 +83,7 @@ def test_details_open(page: str, detail: str) -> None:
     if detail == "code":
         assert "import" in app.code[0].value
     if detail == "save":
-        assert len(app.get("download_button")) == (1 if page in ("compare", "myths") else 3)
+        assert len(app.get("download_button")) == (2 if page in ("compare", "myths") else 3)
 
 
 @pytest.mark.parametrize("encoding", list(encodings.ENCODINGS))
@@ -348,8 +348,10 @@ def test_the_comparison_sorts_and_filters() -> None:
     assert by_size[-1] == "deberta" and set(by_size) == set(encodings.ENCODINGS)
 
 
-@pytest.mark.parametrize("view", ["look", "similarity", "order", "attention"])
-@pytest.mark.parametrize(("one", "two"), [("none", "cope"), ("rope_2d", "fire"), ("learned", "learned")])
+@pytest.mark.parametrize("view", ["look", "similarity", "rotation", "order", "attention"])
+@pytest.mark.parametrize(
+    ("one", "two"), [("none", "cope"), ("rope_2d", "fire"), ("learned", "learned"), ("rope", "mrope")]
+)
 def test_any_two_side_by_side(view: str, one: str, two: str) -> None:
     app = open_page("compare", one=one, two=two, pair_view=view)
     assert not app.exception

@@ -156,6 +156,8 @@ class Encoding:
     used_by: ClassVar[tuple[Model, ...]] = ()
     # Where its parameters are: "" for none, "model" once for all layers, "layer" for each, as its paper has it.
     sharing: ClassVar[str] = ""
+    # How its parameters start, and whose choice that is; for the trainable ones.
+    starts: ClassVar[Text] = Text("", "")
     # Whether what is added to a token depends on later tokens, whatever the mask: not for causal models.
     looks_ahead: ClassVar[bool] = False
 
@@ -188,6 +190,10 @@ class Encoding:
     def scale(self, d_head: int) -> float:
         """The factor of q.k, 1 / sqrt(d_head) unless the paper says otherwise."""
         return 1 / math.sqrt(d_head)
+
+    def turns(self, d_head: int) -> tuple[torch.Tensor, str] | None:
+        """(frequencies, pairing) where ``rotate`` turns pair i of position p by p * w_i and does no more."""
+        return None
 
     def build(self, dims: Dims, max_len: int = 512, generator: torch.Generator | None = None) -> PositionModule:
         """The module for these sizes; parameters, if any, are drawn from ``generator`` (default: seed 0)."""

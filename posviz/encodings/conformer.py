@@ -7,26 +7,15 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from posviz.encodings.base import (
-    Capabilities,
-    Claim,
-    Encoding,
-    Model,
-    Paper,
-    PositionModule,
-    base_knob,
-    check_model_width,
-    seeded_normal,
-)
-from posviz.encodings.transformer_xl import RelativeModule, relative_claims
-from posviz.rotation import angles, inv_freq, whole_tensor
+from posviz.encodings.base import Model, Paper, PositionModule, base_knob, seeded_normal
+from posviz.encodings.relative import RelativeModule, RelativeWaves
 from posviz.types import Dims, Text
 
 STD = 0.02  # of the projection, as wav2vec2-conformer starts; u and v are Xavier uniform there
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conformer(Encoding):
+class Conformer(RelativeWaves):
     """Transformer-XL's score with sines and cosines interleaved, always over both directions.
 
     The paper names no start values; these are wav2vec2-conformer's: the projection N(0, 0.02^2),
@@ -36,7 +25,6 @@ class Conformer(Encoding):
     name: str = field(default="conformer", init=False)
     base: float = base_knob()
 
-    kind: ClassVar[str] = "bias"
     title: ClassVar[Text] = Text("Conformer relative", "Conformer 相对位置")
     summary: ClassVar[Text] = Text(
         "Speech models' form of Transformer-XL: 2L − 1 sinusoids for distances from L − 1 before to L − 1 after, "
@@ -49,26 +37,14 @@ class Conformer(Encoding):
     paper: ClassVar[Paper] = Paper(
         "Gulati et al.", 2020, "Conformer: Convolution-augmented Transformer for Speech Recognition", "2005.08100"
     )
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        trainable=True, relative=True, unbounded=True, directional=True, content=True
+    starts: ClassVar[Text] = Text(
+        "The paper names no start values; these are wav2vec2-conformer's: W as N(0, 0.02²), u and v even within ±√(6/(H + d_head)).",
+        "论文没有给初始值，这里用 wav2vec2-conformer 的：W 为 N(0, 0.02²)，u、v 在 ±√(6/(H + d_head)) 之内均匀分布。",
     )
-    pictures: ClassVar[tuple[str, ...]] = ("bias",)
-    sharing: ClassVar[str] = "layer"
     used_by: ClassVar[tuple[Model, ...]] = (Model("Conformer", "2005.08100"), Model("w2v-BERT", "2108.06209"))
 
-    def fits(self, dims: Dims) -> None:
-        check_model_width(self, dims, 2)
-
-    def width_step(self, n_heads: int) -> int:
-        return n_heads * (1 + n_heads % 2)
-
-    def waves(self, distances: torch.Tensor, d_model: int) -> torch.Tensor:
-        """R for query - key distances: (n,) whole numbers -> (n, d_model) float64, sine and cosine in turn."""
-        theta = angles(whole_tensor(distances), inv_freq(d_model, self.base))
+    def laid_out(self, theta: torch.Tensor) -> torch.Tensor:
         return torch.stack([theta.sin(), theta.cos()], dim=-1).flatten(1)
-
-    def claims(self, module: PositionModule, length: int) -> list[Claim]:
-        return relative_claims(module, length)
 
     def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
         heads = (dims.n_heads, dims.d_head)
@@ -77,28 +53,10 @@ class Conformer(Encoding):
         u, v = (nn.Parameter((2 * torch.rand(heads, generator=generator) - 1) * bound) for _ in range(2))
         return RelativeModule(self, dims, max_len, w_r, u, v)
 
-    def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
-        return (
-            rf"\frac{{u_{{{head}}}^\top k + (q+v_{{{head}}})^\top W R_{{{row}-{col}}}}}{{\sqrt{{{dims.d_head}}}}}"
-            rf"\Big|_{{q=k=(1,\dots,1)}} = \mathbf{{{value:.6f}}}"
-        )
-
     def snippet(self, dims: Dims, length: int, picture: str, seed: int, patch: tuple[int, int] | None = None) -> str:
-        return f"""import math
-import torch
-
-d, H, e, length = {dims.d_model}, {dims.n_heads}, {dims.d_head}, {length}
-generator = torch.Generator().manual_seed({seed})
+        starts = f"""generator = torch.Generator().manual_seed({seed})
 w_r = (torch.randn((d, d), generator=generator) * {STD}).double()
 bound = math.sqrt(6 / (H + e))
-u, v = (((2 * torch.rand((H, e), generator=generator) - 1) * bound).double() for _ in range(2))
-distance = torch.arange(-length + 1, length)                             # query - key
-omega = {self.base!r} ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
-theta = distance[:, None] * omega
-waves = torch.stack([theta.sin(), theta.cos()], dim=-1).flatten(1)
-r = (waves @ w_r).unflatten(-1, (H, e))                                  # (2 length - 1, H, e)
-# for queries and keys of ones
-profile = (torch.einsum("nhe,he->hn", r, 1 + v) + u.sum(-1, keepdim=True)) * e**-0.5
-m, n = torch.arange(length)[:, None], torch.arange(length)[None, :]
-values = profile[:, m - n + length - 1]                                  # (H, length, length)
-"""
+u, v = (((2 * torch.rand((H, e), generator=generator) - 1) * bound).double() for _ in range(2))"""
+        laid_out = "torch.stack([theta.sin(), theta.cos()], dim=-1).flatten(1)"
+        return self.relative_snippet(dims, length, starts, laid_out, imports="import math\n")

@@ -66,6 +66,10 @@ class Conv(Encoding):
     )
     pictures: ClassVar[tuple[str, ...]] = ("table",)
     sharing: ClassVar[str] = "model"
+    starts: ClassVar[Text] = Text(
+        "The kernel starts as N(0, 4/(K·d_model)), its bias at 0, as in wav2vec 2.0.",
+        "卷积核从 N(0, 4/(K·d_model)) 开始，偏置为 0，与 wav2vec 2.0 相同。",
+    )
     looks_ahead: ClassVar[bool] = True
     used_by: ClassVar[tuple[Model, ...]] = (Model("wav2vec 2.0", "2006.11477"), Model("HuBERT", "2106.07447"))
 

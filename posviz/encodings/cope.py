@@ -66,6 +66,10 @@ class Cope(Encoding):
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
     sharing: ClassVar[str] = "layer"
+    starts: ClassVar[Text] = Text(
+        "The authors start at 0, where CoPE adds nothing yet; here it starts as N(0, std²), to show what it can do.",
+        "作者从 0 开始，那时 CoPE 什么都不加；这里从 N(0, std²) 开始，好看出它能做什么。",
+    )
 
     def count(self, q: torch.Tensor, k: torch.Tensor, q_pos: Positions, k_pos: Positions) -> torch.Tensor:
         """p_mn, (..., H, Lq, Lk): the gates of all keys from the nearer of m, n to the farther, both included."""

@@ -70,6 +70,10 @@ class Deberta(Encoding):
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
     sharing: ClassVar[str] = "layer"
+    starts: ClassVar[Text] = Text(
+        "The table and both projections start as N(0, 0.02²), as in the authors' code.",
+        "表格和两个投影都从 N(0, 0.02²) 开始，与作者的代码相同。",
+    )
     used_by: ClassVar[tuple[Model, ...]] = (Model("DeBERTa", "2006.03654"), Model("DeBERTaV3", "2111.09543"))
 
     def scale(self, d_head: int) -> float:

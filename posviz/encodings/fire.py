@@ -66,6 +66,10 @@ class Fire(Encoding):
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
     sharing: ClassVar[str] = "layer"
+    starts: ClassVar[Text] = Text(
+        "c = 0.1 and L start as in the paper's listing; it gives none for the MLP, whose matrices start here as N(0, 1/inputs), its biases at 0.",
+        "c = 0.1 和 L 按论文的代码；MLP 的初始值论文没有给，这里矩阵为 N(0, 1/输入维数)，偏置为 0。",
+    )
 
     def mirror_blind(self, length: int) -> bool:
         return length <= self.threshold + 1  # beyond L the share depends on the place

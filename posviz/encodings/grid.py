@@ -38,3 +38,24 @@ def rows_and_columns(positions: Positions, width: int) -> torch.Tensor:
 def grid_positions(height: int, width: int) -> torch.Tensor:
     """(height * width, 2) row and column of every patch, row by row."""
     return rows_and_columns(torch.arange(height * width), width)
+
+
+def turned_alike(theta: torch.Tensor, height: int, width: int, row: int, col: int) -> torch.Tensor:
+    """Score of a vector of ones with itself, turned to patch (row, col) and to every patch, over its width.
+
+    theta (height * width, pairs): each patch's angles, row by row -> (height, width) float64.
+    """
+    return (theta - theta[row * width + col]).cos().mean(-1).reshape(height, width)
+
+
+GRID_SNIPPET = """H, W = spec.grid_height, spec.grid_width
+{rows}
+chosen = {name}[{row} * W + {col}]  # the patch in row {row}, column {col}
+values = ({alike}).reshape(H, W)
+"""
+
+
+def grid_snippet(rows: str, name: str, alike: str, patch: tuple[int, int] | None, size: tuple[int, int]) -> str:
+    """The lines that compare a patch (default: the one in the middle) with all; rows: the line that makes ``name``."""
+    row, col = patch or (size[0] // 2, size[1] // 2)
+    return GRID_SNIPPET.format(rows=rows, name=name, alike=alike, row=row, col=col)

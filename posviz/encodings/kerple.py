@@ -56,6 +56,10 @@ class Kerple(Encoding):
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
     sharing: ClassVar[str] = "layer"
+    starts: ClassVar[Text] = Text(
+        "Evenly drawn, as in the authors' code: log r₁ from 0 to 2, r₂ from 0 to 1; power r₁ from 0 to 1, r₂ from 0 to 2.",
+        "均匀抽取，与作者的代码相同：对数核 r₁ 在 0 到 2，r₂ 在 0 到 1；幂核 r₁ 在 0 到 1，r₂ 在 0 到 2。",
+    )
 
     @property
     def ranges(self) -> tuple[float, float]:

@@ -62,6 +62,10 @@ class Learned(Encoding):
     )
     pictures: ClassVar[tuple[str, ...]] = ("table",)
     sharing: ClassVar[str] = "model"
+    starts: ClassVar[Text] = Text(
+        "The table starts as N(0, std²); BERT and GPT-2 start with 0.02.",
+        "表格从 N(0, std²) 开始；BERT 和 GPT-2 用 0.02。",
+    )
     used_by: ClassVar[tuple[Model, ...]] = (
         Model("BERT", "1810.04805"),
         Model("RoBERTa", "1907.11692"),

@@ -18,7 +18,7 @@ from posviz.encodings.base import (
     check_head_width,
     knob,
 )
-from posviz.encodings.grid import height_knob, width_knob
+from posviz.encodings.grid import grid_snippet, height_knob, turned_alike, width_knob
 from posviz.rotation import as_positions, inv_freq, rotate, whole_tensor
 from posviz.types import Dims, Refusal, Text, shown, whole_number
 
@@ -106,8 +106,10 @@ class MRope(Encoding):
     def patch_similarity(self, dims: Dims, row: int, col: int) -> torch.Tensor:
         """Score of a vector of ones with itself, turned to (row, col) and to every patch of one image, over d_head."""
         theta = self.angles(ids([("image", (1, self.grid_height, self.grid_width))]), dims.d_head)
-        chosen = theta[row * self.grid_width + col]
-        return (theta - chosen).cos().mean(-1).reshape(self.grid_height, self.grid_width)
+        return turned_alike(theta, self.grid_height, self.grid_width, row, col)
+
+    def turns(self, d_head: int) -> tuple[torch.Tensor, str] | None:
+        return self.inv_freq(d_head), "half"
 
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
         e = module.dims.d_head
@@ -162,15 +164,9 @@ from posviz.encodings import mrope
 spec = {self.call()}
 """
         if picture == "grid":
-            row, col = patch or (self.grid_height // 2, self.grid_width // 2)
-            return (
-                head
-                + f"""H, W = spec.grid_height, spec.grid_width
-theta = spec.angles(mrope.ids([("image", (1, H, W))]), {dims.d_head})  # (H * W, pairs): time, row, column
-chosen = theta[{row} * W + {col}]                                       # the patch in row {row}, column {col}
-values = (theta - chosen).cos().mean(-1).reshape(H, W)
-"""
-            )
+            rows = f'theta = spec.angles(mrope.ids([("image", (1, H, W))]), {dims.d_head})  # (H * W, pairs): time, row, column'
+            size = self.grid_height, self.grid_width
+            return head + grid_snippet(rows, "theta", "(theta - chosen).cos().mean(-1)", patch, size)
         last = {
             "cos": "values = theta.cos()",
             "sin": "values = theta.sin()",

@@ -107,6 +107,9 @@ class Rope(Encoding):
         theta = angles(as_positions(positions), self.inv_freq(x.shape[-1]))
         return rotate(x, theta, self.pairing)
 
+    def turns(self, d_head: int) -> tuple[torch.Tensor, str] | None:
+        return self.inv_freq(d_head), self.pairing
+
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
         d_head = module.dims.d_head
         x = torch.randn(2, 1, d_head, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

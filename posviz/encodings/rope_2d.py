@@ -17,7 +17,14 @@ from posviz.encodings.base import (
     check_head_width,
     knob,
 )
-from posviz.encodings.grid import grid_positions, height_knob, rows_and_columns, width_knob
+from posviz.encodings.grid import (
+    grid_positions,
+    grid_snippet,
+    height_knob,
+    rows_and_columns,
+    turned_alike,
+    width_knob,
+)
 from posviz.rotation import PAIRINGS, inv_freq, rotate
 from posviz.types import Dims, Text
 
@@ -91,8 +98,7 @@ class Rope2D(Encoding):
     def patch_similarity(self, dims: Dims, row: int, col: int) -> torch.Tensor:
         """Score of a vector of ones with itself, turned to (row, col) and to every patch, over d_head."""
         theta = self.angles(grid_positions(self.grid_height, self.grid_width), dims.d_head)
-        chosen = theta[row * self.grid_width + col]
-        return (theta - chosen).cos().mean(-1).reshape(self.grid_height, self.grid_width)
+        return turned_alike(theta, self.grid_height, self.grid_width, row, col)
 
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
         e = module.dims.d_head
@@ -145,15 +151,9 @@ from posviz import encodings
 spec = {self.call()}
 """
         if picture == "grid":
-            row, col = patch or (self.grid_height // 2, self.grid_width // 2)
-            return (
-                head
-                + f"""H, W = spec.grid_height, spec.grid_width
-theta = spec.angles(torch.arange(H * W), {dims.d_head})      # (H * W, pairs): by row, then by column
-chosen = theta[{row} * W + {col}]                             # the patch in row {row}, column {col}
-values = (theta - chosen).cos().mean(-1).reshape(H, W)
-"""
-            )
+            rows = f"theta = spec.angles(torch.arange(H * W), {dims.d_head})  # (H * W, pairs): by row, then by column"
+            size = self.grid_height, self.grid_width
+            return head + grid_snippet(rows, "theta", "(theta - chosen).cos().mean(-1)", patch, size)
         last = {
             "cos": "values = theta.cos()",
             "sin": "values = theta.sin()",

@@ -54,6 +54,10 @@ class Shaw(Encoding):
     )
     pictures: ClassVar[tuple[str, ...]] = ("distance_table",)
     sharing: ClassVar[str] = "layer"
+    starts: ClassVar[Text] = Text(
+        "The vectors start Glorot normal, N(0, 2/(2K + 1 + d_head)).",
+        "各向量按 Glorot 正态分布开始：N(0, 2/(2K + 1 + d_head))。",
+    )
     used_by: ClassVar[tuple[Model, ...]] = (Model("Music Transformer", "1809.04281"),)
 
     def index(self, relative: torch.Tensor) -> torch.Tensor:

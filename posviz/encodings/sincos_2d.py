@@ -18,7 +18,7 @@ from posviz.encodings.base import (
     check_model_width,
     knob,
 )
-from posviz.encodings.grid import grid_positions, height_knob, rows_and_columns, width_knob
+from posviz.encodings.grid import grid_positions, grid_snippet, height_knob, rows_and_columns, width_knob
 from posviz.rotation import inv_freq
 from posviz.types import Dims, Text
 
@@ -143,16 +143,9 @@ from posviz import Dims, encodings
 spec = {self.call()}
 """
         if picture == "grid":
-            row, col = patch or (self.grid_height // 2, self.grid_width // 2)
-            return (
-                head
-                + f"""H, W = spec.grid_height, spec.grid_width
-r, c = torch.meshgrid(torch.arange(H), torch.arange(W), indexing="ij")
-rows = spec.table(torch.stack([r.flatten(), c.flatten()], dim=-1), {dims.d_model})  # (H * W, d_model)
-chosen = rows[{row} * W + {col}]  # the patch in row {row}, column {col}
-values = (rows @ chosen / {dims.d_model / 2}).reshape(H, W)
-"""
-            )
+            rows = f"rows = spec.table(torch.arange(H * W), {dims.d_model})  # (H * W, d_model), row by row of the grid"
+            size = self.grid_height, self.grid_width
+            return head + grid_snippet(rows, "rows", f"rows @ chosen / {dims.d_model / 2}", patch, size)
         return (
             head
             + f"""values = spec.table(torch.arange({length}), {dims.d_model})  # (length, d_model), row by row of the grid

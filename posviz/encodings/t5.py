@@ -85,6 +85,10 @@ class T5(Encoding):
     capabilities: ClassVar[Capabilities] = Capabilities(trainable=True, relative=True, unbounded=True, directional=True)
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
     sharing: ClassVar[str] = "model"
+    starts: ClassVar[Text] = Text(
+        "The values start as N(0, 1/d_model), as T5's do.",
+        "各值从 N(0, 1/d_model) 开始，与 T5 相同。",
+    )
     used_by: ClassVar[tuple[Model, ...]] = (Model("T5", "1910.10683"), Model("mT5", "2010.11934"))
 
     @property

@@ -56,6 +56,10 @@ class Time2Vec(Encoding):
     )
     pictures: ClassVar[tuple[str, ...]] = ("table",)
     sharing: ClassVar[str] = "model"
+    starts: ClassVar[Text] = Text(
+        "The paper names no start values; here frequencies start as N(0, std²), phases even from 0 to 2π.",
+        "论文没有给初始值；这里频率为 N(0, std²)，相位在 0 到 2π 之间均匀分布。",
+    )
 
     def claims(self, module: PositionModule, length: int) -> list[Claim]:
         with torch.no_grad():

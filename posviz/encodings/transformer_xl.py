@@ -5,27 +5,15 @@ from typing import ClassVar
 
 import torch
 
-from posviz.encodings.base import (
-    Capabilities,
-    Claim,
-    Encoding,
-    Model,
-    Paper,
-    PositionModule,
-    Positions,
-    base_knob,
-    check_model_width,
-    relative_positions,
-    seeded_normal,
-)
-from posviz.rotation import angles, inv_freq, whole_tensor
+from posviz.encodings.base import Model, Paper, PositionModule, base_knob, seeded_normal
+from posviz.encodings.relative import RelativeModule, RelativeWaves
 from posviz.types import Dims, Text
 
 STD = 0.02  # the authors' start value for W_R, u and v
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerXL(Encoding):
+class TransformerXL(RelativeWaves):
     """(q + u).k + (q + v).W R_(m-n), over sqrt(d_head): sinusoids of the distance, projected by a trained W.
 
     u, v: one vector a head, the same for every query. R: sines, then cosines. Untrained: N(0, 0.02^2).
@@ -35,7 +23,6 @@ class TransformerXL(Encoding):
     name: str = field(default="transformer_xl", init=False)
     base: float = base_knob()
 
-    kind: ClassVar[str] = "bias"
     title: ClassVar[Text] = Text("Transformer-XL", "Transformer-XL")
     summary: ClassVar[Text] = Text(
         "The query meets a projected sinusoid of the distance, and two trained vectors stand in for the query's own "
@@ -46,26 +33,14 @@ class TransformerXL(Encoding):
     paper: ClassVar[Paper] = Paper(
         "Dai et al.", 2019, "Transformer-XL: Attentive Language Models beyond a Fixed-Length Context", "1901.02860"
     )
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        trainable=True, relative=True, unbounded=True, directional=True, content=True
+    starts: ClassVar[Text] = Text(
+        "W, u and v start as N(0, 0.02²), as in the authors' code.",
+        "W、u、v 都从 N(0, 0.02²) 开始，与作者的代码相同。",
     )
-    pictures: ClassVar[tuple[str, ...]] = ("bias",)
-    sharing: ClassVar[str] = "layer"
     used_by: ClassVar[tuple[Model, ...]] = (Model("Transformer-XL", "1901.02860"), Model("XLNet", "1906.08237"))
 
-    def fits(self, dims: Dims) -> None:
-        check_model_width(self, dims, 2)
-
-    def width_step(self, n_heads: int) -> int:
-        return n_heads * (1 + n_heads % 2)
-
-    def waves(self, distances: torch.Tensor, d_model: int) -> torch.Tensor:
-        """R for query - key distances: (n,) whole numbers -> (n, d_model) float64, sines, then cosines."""
-        theta = angles(whole_tensor(distances), inv_freq(d_model, self.base))
+    def laid_out(self, theta: torch.Tensor) -> torch.Tensor:
         return torch.cat([theta.sin(), theta.cos()], dim=-1)
-
-    def claims(self, module: PositionModule, length: int) -> list[Claim]:
-        return relative_claims(module, length)
 
     def make_module(self, dims: Dims, max_len: int, generator: torch.Generator) -> PositionModule:
         d, heads = dims.d_model, (dims.n_heads, dims.d_head)
@@ -73,77 +48,8 @@ class TransformerXL(Encoding):
         u, v = (seeded_normal(heads, STD, generator) for _ in range(2))
         return RelativeModule(self, dims, max_len, w_r, u, v)
 
-    def explain(self, dims: Dims, picture: str, row: int, col: int, value: float, head: int = 0) -> str:
-        return (
-            rf"\frac{{u_{{{head}}}^\top k + (q+v_{{{head}}})^\top W R_{{{row}-{col}}}}}{{\sqrt{{{dims.d_head}}}}}"
-            rf"\Big|_{{q=k=(1,\dots,1)}} = \mathbf{{{value:.6f}}}"
-        )
-
     def snippet(self, dims: Dims, length: int, picture: str, seed: int, patch: tuple[int, int] | None = None) -> str:
-        return f"""import torch
-
-d, H, e, length = {dims.d_model}, {dims.n_heads}, {dims.d_head}, {length}
-generator = torch.Generator().manual_seed({seed})
+        starts = f"""generator = torch.Generator().manual_seed({seed})
 w_r = (torch.randn((d, d), generator=generator) * {STD}).double()
-u, v = ((torch.randn((H, e), generator=generator) * {STD}).double() for _ in range(2))
-distance = torch.arange(-length + 1, length)                             # query - key
-omega = {self.base!r} ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
-theta = distance[:, None] * omega
-r = (torch.cat([theta.sin(), theta.cos()], dim=-1) @ w_r).unflatten(-1, (H, e))  # (2 length - 1, H, e)
-# for queries and keys of ones
-profile = (torch.einsum("nhe,he->hn", r, 1 + v) + u.sum(-1, keepdim=True)) * e**-0.5
-m, n = torch.arange(length)[:, None], torch.arange(length)[None, :]
-values = profile[:, m - n + length - 1]                                  # (H, length, length)
-"""
-
-
-def relative_claims(module: "RelativeModule", length: int) -> list[Claim]:
-    """What every (q + u).k + (q + v).W R attention promises."""
-    dims = module.dims
-    q, k = (torch.randn(dims.n_heads, 3, dims.d_head, generator=torch.Generator().manual_seed(s)) for s in (0, 1))
-    with torch.no_grad():
-        here, there = (module.bias(q, k, range(at, at + 3), range(at, at + 3)) for at in (0, 10_000))
-        apart = [module.bias(q, k[:, :1], range(3), [key])[:, :1] for key in (1, 0)]
-    change = float((here - there).abs().max())
-    numbers = sum(p.numel() for p in module.parameters())
-    return [
-        Claim(
-            Text(
-                "bias of three tokens, here and 10,000 positions further on: largest change",
-                "三个词元整体后移 10,000 位时偏置的最大变化",
-            ),
-            change,
-            Text("should be 0", "应为 0"),
-            change < 1e-5,
-        ),
-        Claim(
-            Text("bias of the same key after the query, minus before it", "同一个键在查询之后与之前，偏置之差"),
-            float((apart[0] - apart[1]).abs().max()),
-            Text("not 0: the direction counts", "不为 0：方向有别"),
-            float((apart[0] - apart[1]).abs().max()) > 0,
-        ),
-        Claim(
-            Text("trainable numbers, d² + 2d", "可训练的数，d² + 2d"),
-            numbers,
-            Text("{d}² + 2 × {d}", "{d}² + 2 × {d}").filled(d=dims.d_model),
-            numbers == dims.d_model**2 + 2 * dims.d_model,
-        ),
-    ]
-
-
-class RelativeModule(PositionModule):
-    """w_r (d_model, d_model): r = R @ w_r; u, v (n_heads, d_head). The spec's ``waves`` make R."""
-
-    def __init__(self, spec: Encoding, dims: Dims, max_len: int, w_r, u, v) -> None:
-        super().__init__(spec, dims, max_len)
-        self.w_r, self.u, self.v = w_r, u, v
-
-    def bias(self, q: torch.Tensor, k: torch.Tensor, q_pos: Positions, k_pos: Positions) -> torch.Tensor:
-        # Every distance once, then pick: never an (Lq, Lk, d_head) tensor.
-        distances, index = torch.unique(-relative_positions(q_pos, k_pos), return_inverse=True)
-        r = self.spec.waves(distances, self.dims.d_model).to(q) @ self.w_r.to(q)  # (n, d)
-        r = r.unflatten(-1, (self.dims.n_heads, -1)).transpose(0, 1)  # (n, H, e) -> (H, n, e)
-        by_distance = (q + self.v.to(q)[:, None]) @ r.mT  # (..., H, Lq, n)
-        position = by_distance.gather(-1, index.expand(*q.shape[:-1], -1))
-        content = (k @ self.u.to(k)[..., None]).mT  # (..., H, 1, Lk)
-        return (position + content) * self.spec.scale(q.shape[-1])
+u, v = ((torch.randn((H, e), generator=generator) * {STD}).double() for _ in range(2))"""
+        return self.relative_snippet(dims, length, starts, "torch.cat([theta.sin(), theta.cos()], dim=-1)")

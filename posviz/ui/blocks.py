@@ -12,21 +12,21 @@ from posviz.text import visible
 from posviz.types import Tokens
 from posviz.ui.lang import _
 
-_CSS = Path(__file__).with_name("app.css")
+CSS = Path(__file__).with_name("app.css")
 STRIP_LIMIT = 40  # tokens of a sentence in the strip; the pictures show all
 
 
 def style() -> None:
     """The few rules that Streamlit's theme cannot express."""
-    st.html(_CSS)
+    st.html(CSS)
 
 
 def title(question: str) -> None:
     st.html(f'<h1 class="pv-title">{escape(question)}</h1>')
 
 
-def claim(sentence: str) -> None:
-    st.html(f'<p class="pv-claim">{escape(sentence)}</p>')
+def claim(sentence: str, *, width: str = "stretch") -> None:
+    st.html(f'<p class="pv-claim">{escape(sentence)}</p>', width=width)
 
 
 def strip(a: Tokens, b: Tokens, places: tuple[Sequence[object], Sequence[object]] | None = None) -> None:
@@ -68,6 +68,10 @@ class Number(NamedTuple):
 
 
 def numbers(items: Sequence[Number]) -> None:
+    st.html(numbers_html(items))
+
+
+def numbers_html(items: Sequence[Number]) -> str:
     cells = []
     for item in items:
         mark = {True: " pv-holds", False: " pv-fails", None: ""}[item.holds]
@@ -75,7 +79,7 @@ def numbers(items: Sequence[Number]) -> None:
             f'<div class="pv-number{mark}"><div><strong>{escape(item.value)}</strong>'
             f"<span>{escape(item.expected)}</span></div><p>{escape(item.caption)}</p></div>"
         )
-    st.html(f'<div class="pv-numbers">{"".join(cells)}</div>')
+    return f'<div class="pv-numbers">{"".join(cells)}</div>'
 
 
 def refusal(sentence: str) -> None:

@@ -21,7 +21,7 @@ from posviz.encodings import Encoding, Knob
 from posviz.models.surgery import CHANGES, Operation
 from posviz.models.twins.corpus import FORMS
 from posviz.myths import MYTHS, VERDICTS
-from posviz.precision import DTYPES
+from posviz.precision import DTYPES, ROUNDED
 from posviz.similarity import KINDS
 from posviz.survey import AGGREGATES, SCORES
 from posviz.types import (
@@ -40,6 +40,7 @@ from posviz.types import (
 from posviz.ui import models
 from posviz.ui.lang import _, current
 
+WATCH = ("one", "two", "base", "digits", "pairing")  # what moves on the Rotation page
 ROPE_VIEWS = ("ratio", "waves", "angles", "kernel", "needle")
 LONGEST_TEXT = 2**24  # positions on the RoPE workbench
 PRECISIONS = ("float32", "float64")  # attention; the pictures know narrower ones: precision.DTYPES
@@ -111,6 +112,11 @@ def _optional(name: str, raw: str) -> int | None:
     return read_int(name, raw, 0, 2 * MAX_LEN) if raw else None
 
 
+def _position(name: str, raw: str) -> int | None:
+    """The same for a position, which a real model may have many of."""
+    return read_int(name, raw, 0, LONGEST_TEXT) if raw else None
+
+
 def _layer(name: str, raw: str) -> str:
     """A layer type such as full_attention, or "" where the page chooses."""
     if raw and not (len(raw) <= 40 and raw.isascii() and raw.replace("_", "").isalnum()):
@@ -118,6 +124,21 @@ def _layer(name: str, raw: str) -> str:
             Text(
                 "`{name}` must be a layer type such as full_attention, got {got}",
                 "`{name}` 应是层的类型，例如 full_attention，现在是 {got}",
+            ),
+            field=name,
+            name=name,
+            got=shown(raw),
+        )
+    return raw
+
+
+def _named(name: str, raw: str) -> str:
+    """The name of something that the page looks for, or "" where the page chooses."""
+    if len(raw) > 200 or not raw.isprintable():
+        raise Refusal(
+            Text(
+                "`{name}` must be a name of up to 200 characters, got {got}",
+                "`{name}` 应是不超过 200 个字符的名称，现在是 {got}",
             ),
             field=name,
             name=name,
@@ -184,17 +205,21 @@ PARAMS: dict[str, Param] = {
         Param("with", "sinusoidal,learned,rope,alibi", lambda name, raw: _encoding_list(name, raw)),
         choice("trained", "on", ("on", "off")),
         Param("k", "5", _limited(0, MAX_LEN - 1)),
-        Param("m", "", _optional),
-        Param("n", "", _optional),
+        choice("watch", "one", WATCH),
+        Param("m", "", _position),
+        Param("n", "", _position),
         Param("qi", "", _optional),
         Param("ki", "", _optional),
         Param("pair", "", _optional),
+        Param("notch", "", _optional),
+        choice("rounded", "positions", ROUNDED),
         Param("cell", "", _cell),
         choice("model", "", ("", "twin", "untrained")),  # "": the twin of the encoding, if it has one
         Param("layer", "1", _limited(1, 12)),
         Param("smodel", "", lambda name, raw: raw),  # "": the twin of the encoding
         choice("sview", "grid", ("grid", "head", "lines", "weight", "steps", "all")),
         choice("sspecial", "shown", ("shown", "hidden", "renormalised")),
+        choice("spart", "self", ("self", "decoder", "cross")),
         Param("slayer", "", lambda name, raw: read_int(name, raw, 1, 200) if raw else None),
         Param("shead", "", _optional),
         choice("sside", "a", ("a", "b", "d")),
@@ -221,10 +246,12 @@ PARAMS: dict[str, Param] = {
         choice("sort", "registry", ("registry", "name", "parameters", "time", "memory", "reversal", "spread")),
         choice("one", "sinusoidal", tuple(encodings.ENCODINGS)),
         choice("two", "rope", tuple(encodings.ENCODINGS)),
-        choice("pair_view", "look", ("look", "similarity", "order", "attention")),
+        choice("pair_view", "look", ("look", "similarity", "rotation", "order", "attention")),
         Param("guesses", "", lambda name, raw: _guesses(name, raw)),
         choice("digits", "float64", DTYPES),
         choice("need", "short", ("short", "long", "extrapolate", "relative")),
+        Param("table", "", _named),
+        Param("trows", "", lambda name, raw: read_int(name, raw, 2, MAX_LEN) if raw else None),
         Param("ra", "qwen2.5-7b", models.read),
         Param("rb", "qwen2.5-7b-yarn", models.read_optional),
         Param("rlen", "", lambda name, raw: read_int(name, raw, 2, LONGEST_TEXT) if raw else None),

@@ -31,7 +31,7 @@ def test_two_encodings_side_by_side(visit) -> None:
     one = visit("/compare?lang=en&one=sincos_2d&two=alibi", **WIDE)
     one.until("() => pv.idle() && pv.all('canvas[data-painted]').length >= 2")
     with one.changing("picture"):
-        one.segment("w_pair_view", 2)
+        one.segment("w_pair_view", 3)
         one.until_params(pair_view="order")
     assert {"2-D sin-cos", "ALiBi"} <= set(one.drawn_texts())
 

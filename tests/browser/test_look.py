@@ -132,3 +132,16 @@ def test_nothing_leaves_this_machine(visit) -> None:
     assert len(one.requests) > 10
     here = (one.server, one.server.replace("http://", "ws://", 1), "data:", "blob:")
     assert [url for url in one.requests if not url.startswith(here)] == []
+
+
+def test_claims_stand_on_one_line(visit) -> None:
+    """Beside the page's controls where both have room, above them where not."""
+    one = visit("/heatmap?lang=en&encoding=learned", still=True)
+    for page in ("heatmap?lang=en&encoding=learned", "similarity?lang=en", "rotation?lang=en", "rotation?lang=zh"):
+        one.page.goto(f"{one.server}/{page}")
+        one.settle()
+        lines = one.ask(
+            "() => { const e = document.querySelector('.pv-claim');"
+            " return e.getBoundingClientRect().height / parseFloat(getComputedStyle(e).lineHeight) }"
+        )
+        assert round(lines) == 1, page

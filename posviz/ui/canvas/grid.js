@@ -39,7 +39,8 @@ class GridView extends View {
   changed() {
     const { meta, label } = this
     this.sheets.clear()
-    this.tokens = Object.fromEntries(Object.entries(meta.tokens).map(([s, list]) => [s, list.map(visible)]))
+    const seen = (lists) => Object.fromEntries(Object.entries(lists).map(([s, list]) => [s, list.map(visible)]))
+    Object.assign(this, { tokens: seen(meta.tokens), keys: seen(meta.keys) })
     this.takeLook()
     this.sides.group.ariaLabel = label.side
     this.sides.buttons.forEach((b) => { b.textContent = label[`side_${b.dataset.value}`] })
@@ -90,7 +91,8 @@ class GridView extends View {
     const value = (cell) => this.score(look.measure, cell)
     return all.sort((x, y) => (Number.isNaN(value(x)) ? 1 : Number.isNaN(value(y)) ? -1 : value(y) - value(x)))
   }
-  side() { return this.arrays[`${this.look.side}.thumbs`].shape[2] }
+  // Rows and columns of a small picture.
+  cells() { return this.arrays[`${this.look.side}.thumbs`].shape.slice(2) }
 
   // ------------------------------------------------------------ geometry
   layout(width) {
@@ -143,35 +145,35 @@ class GridView extends View {
   legendItems() {
     const { label, look } = this
     const scale = look.side === 'd' ? 'difference' : look.side
-    const block = Math.ceil(this.tokens[look.side].length / Math.max(1, this.side()))
+    const block = Math.ceil(this.keys[look.side].length / Math.max(1, this.cells()[1]))
     const plain = [label.legend_axes, ...(block > 1 ? [fill(label.legend_pooled, { count: block })] : [])]
     return [{ text: look.own ? label.legend_own : label[`legend_${look.side}`], scale }, ...plain.map((text) => ({ text, width: 0, paint() {} }))]
   }
 
   // ------------------------------------------------------------ one head
-  // Its cells as a canvas of t x t pixels.
+  // Its cells as a canvas, one pixel each.
   sheetOf({ n, h }) {
     const { look, meta } = this
     const key = [look.side, look.own, n, h].join()
     if (this.sheets.has(key)) return this.sheets.get(key)
-    const t = this.side()
-    const made = sheet(t, t)
-    if (!t) return made
+    const [rows, columns] = this.cells()
+    const made = sheet(columns, rows)
+    if (!rows || !columns) return made
     const array = this.arrays[`${look.side}.thumbs`]
     const mask = this.arrays[`${look.side}.allowed`]
-    const start = (n * meta.heads + h) * t * t
+    const start = (n * meta.heads + h) * rows * columns
     const signed = look.side === 'd'
     const zero = signed ? 127 : 0
     let most = signed ? 127 : 255
     if (look.own) {
       most = 1
-      for (let k = 0; k < t * t; k++) most = Math.max(most, Math.abs(array[start + k] - zero))
+      for (let k = 0; k < rows * columns; k++) most = Math.max(most, Math.abs(array[start + k] - zero))
     }
     this.tables ??= {}
     const lut = new Uint32Array((this.tables[look.side + this.theme.dark] ??= lookupTable(this.theme, signed ? 'difference' : look.side)).buffer)
-    const image = new ImageData(t, t)
+    const image = new ImageData(columns, rows)
     const pixels = new Uint32Array(image.data.buffer)
-    for (let k = 0; k < t * t; k++) {
+    for (let k = 0; k < rows * columns; k++) {
       if (mask && !mask[k]) continue
       const v = (array[start + k] - zero) / most
       pixels[k] = lut[Math.round(clamp(signed ? 127.5 + v * 127.5 : v * 255, 0, 255))]
@@ -184,8 +186,9 @@ class GridView extends View {
     const { theme } = this
     ctx.fillStyle = css(mix(theme.text, theme.background, 0.93)) // what is masked stays this grey
     ctx.fillRect(x, y, size, size)
-    if (this.side()) {
-      ctx.imageSmoothingEnabled = size < this.side() // shrinking blends, enlarging keeps the cells
+    const most = Math.max(...this.cells())
+    if (Math.min(...this.cells())) {
+      ctx.imageSmoothingEnabled = size < most // shrinking blends, enlarging keeps the cells
       ctx.drawImage(this.sheetOf(cell), x, y, size, size)
     }
     ctx.strokeStyle = css(theme.line)
@@ -284,20 +287,20 @@ class GridView extends View {
   // The head large, with its tokens where they can be read; returns its height.
   drawLarge(ctx, cell, x, y) {
     const { g, look, theme } = this
-    const tokens = this.tokens[look.side]
-    const most = g.large
-    const named = tokens.length > 0 && tokens.length === this.side() && tokens.length <= 16
+    const [tokens, keys] = [this.tokens[look.side], this.keys[look.side]]
+    const [rows, columns] = this.cells()
+    const named = rows > 0 && tokens.length === rows && keys.length === columns && Math.max(rows, columns) <= 16
     ctx.font = this.text(14)
     const left = named ? Math.min(84, Math.ceil(Math.max(...tokens.map((t) => ctx.measureText(t).width)))) + 8 : 0
     const top = named ? 20 : 0
-    const size = most - Math.max(left, top)
+    const size = g.large - Math.max(left, top)
     this.drawHead(ctx, cell, x + left, y + top, size)
-    if (!named) return most
-    const pitch = size / tokens.length
-    tokens.forEach((token, i) => {
-      const colour = look.side === 'd' ? theme.text : theme[look.side]
-      this.write(ctx, token, x + left - 8, y + top + (i + 0.5) * pitch, { colour, align: 'right', max: left - 8 })
-      if (ctx.measureText(token).width <= pitch + 2) this.write(ctx, token, x + left + (i + 0.5) * pitch, y + 8, { colour, align: 'center' })
+    if (!named) return g.large
+    const colour = look.side === 'd' ? theme.text : theme[look.side]
+    tokens.forEach((token, i) => this.write(ctx, token, x + left - 8, y + top + ((i + 0.5) * size) / rows, { colour, align: 'right', max: left - 8 }))
+    keys.forEach((token, j) => {
+      if (ctx.measureText(token).width > size / columns - 3) return
+      this.write(ctx, token, x + left + ((j + 0.5) * size) / columns, y + 8, { colour, align: 'center' })
     })
     return top + size
   }

@@ -39,7 +39,6 @@ LABELS: dict[str, str] = {
     "hint": N_("Point at a head to see what it does; click to open it."),
     "uniform": N_("the mark: a head that looks at all tokens alike"),
     "scores_of": N_("attention in A, mean over queries"),
-    "tokens": N_("{n} tokens"),
     "legend_a": N_("weight in A, 0 to 1"),
     "legend_b": N_("weight in B, 0 to 1"),
     "legend_d": N_("A − B, −1 to +1"),
@@ -69,6 +68,7 @@ class Head(TypedDict):
 def bundle(
     *,
     tokens: Mapping[str, Sequence[str]],
+    keys: Mapping[str, Sequence[str]] | None = None,
     thumbs: Mapping[str, np.ndarray],
     allowed: Mapping[str, np.ndarray],
     scores: Mapping[str, np.ndarray],
@@ -80,22 +80,23 @@ def bundle(
 ) -> bytes:
     """Check and pack one picture of N layers x H heads.
 
-    tokens: "a", "b", "d" -> the texts along the sides. thumbs: "a", "b" (N, H, t, t) in 0 .. 1 and "d" in
-    -1 .. 1, where t may be smaller than the number of tokens (see :func:`posviz.survey.pooled`). allowed:
-    the same names -> (t, t) bool. scores: name -> (N, H), shares 0 .. 1 but for "distance" (tokens);
+    tokens: "a", "b", "d" -> the queries. keys: the same names -> what they look at, where that is another
+    sentence. thumbs: "a", "b" (N, H, t, tk) in 0 .. 1 and "d" in -1 .. 1, where t and tk may be smaller than
+    the numbers of tokens (see :func:`posviz.survey.pooled`). allowed: the same names -> (t, tk) bool. scores: name -> (N, H), shares 0 .. 1 but for "distance" (tokens);
     NaN where there is none. uniform: name -> what even attention would score.
     """
-    shape = np.shape(thumbs["a"])[:2]
+    shape, along = np.shape(thumbs["a"])[:2], keys or tokens
     arrays: dict[str, np.ndarray] = {}
     for side in SIDES:
         cells = np.asarray(thumbs[side])
-        if cells.ndim != 4 or cells.shape[:2] != shape or cells.shape[2] != cells.shape[3]:
-            raise ValueError(f"thumbs[{side!r}] must have shape (*{shape}, t, t), got {cells.shape}")
+        if cells.ndim != 4 or cells.shape[:2] != shape:
+            raise ValueError(f"thumbs[{side!r}] must have shape (*{shape}, t, tk), got {cells.shape}")
         low = -1.0 if side == "d" else 0.0
         if not np.isfinite(cells).all() or cells.min(initial=0) < low - 1e-5 or cells.max(initial=0) > 1 + 1e-5:
             raise ValueError(f"thumbs[{side!r}] must be finite and lie between {low:g} and 1")
-        if cells.shape[2] > max(1, len(tokens[side])):
-            raise ValueError(f"thumbs[{side!r}] has {cells.shape[2]} cells a side for {len(tokens[side])} tokens")
+        for cells_along, words in zip(cells.shape[2:], (tokens[side], along[side]), strict=True):
+            if cells_along > max(1, len(words)):
+                raise ValueError(f"thumbs[{side!r}] has {cells_along} cells along {len(words)} tokens")
         if np.shape(allowed[side]) != cells.shape[2:]:
             raise ValueError(f"allowed[{side!r}] must have shape {cells.shape[2:]}, got {np.shape(allowed[side])}")
         # Signed: 127 is an exact zero, one step is 1/127.
@@ -124,6 +125,7 @@ def bundle(
         "layers": shape[0],
         "heads": shape[1],
         "tokens": {side: list(tokens[side]) for side in SIDES},
+        "keys": {side: list(along[side]) for side in SIDES},
         "measures": measures,
         "look": dict(look),
         "labels": {**LABELS, **labels},

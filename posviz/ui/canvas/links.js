@@ -22,7 +22,8 @@ class LinksView extends LinksPicture {
     this.slider.onchange = () => this.tell()
     this.tops = element('div', 'segments', this.controls)
     this.tops.setAttribute('role', 'group')
-    this.clear = element('button', '', this.controls)
+    this.clear = element('button')
+    this.saves.prepend(this.clear)
     Object.assign(this.clear, { type: 'button', onclick: () => this.letGo() })
   }
 

@@ -39,7 +39,7 @@ LABELS: dict[str, str] = {
     "to_key": N_("weights to {token}"),
     "to_keys": N_("weights to {count} keys, added up"),
     "no_match": N_("{token} has no match here"),
-    "masked": N_("masked"),
+    "masked": N_("– masked"),
     "said": N_("{token}: {list}"),
     "said_weight": N_("{token} {weight}"),
     "legend_a": N_("weight in A: a line as wide as here is 1"),
@@ -118,7 +118,7 @@ def _selected(selected: Mapping[str, Sequence[int]] | None, sizes: Mapping[str, 
     for part in ("a", "b", "a_keys", "b_keys"):
         chosen = sorted({int(i) for i in given.get(part, ())})
         size = sizes.get(part, 0)
-        if chosen and not (chosen[0] >= 0 and chosen[-1] < size):
+        if chosen and (chosen[0] < 0 or chosen[-1] >= size):
             raise ValueError(f"selected[{part!r}] must be from 0 to {size - 1}, got {chosen}")
         found[part] = chosen
     return found
@@ -173,7 +173,7 @@ def bundle(
         arrays[f"{side}.weights"] = np.rint(weights * 255).astype(np.uint8) if rounded else weights.astype(np.float32)
         allowed = _allowed(side, mask, weights)
         if allowed is not None:
-            arrays[f"{side}.allowed"] = allowed.astype(np.uint8)
+            arrays[f"{side}.allowed"] = np.packbits(allowed)  # a bit a cell, row by row
         sides[side] = {"queries": queries, "keys": keys, "rounded": rounded, "cross": key_words is not None}
         sizes |= {side: len(queries), f"{side}_keys": len(keys)}
     cross = any(side["cross"] for side in sides.values())

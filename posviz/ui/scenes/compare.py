@@ -1,7 +1,5 @@
 """Compare: one row for every encoding, every cell measured, sorted and filtered."""
 
-import csv
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -12,7 +10,7 @@ from posviz import encodings
 from posviz.comparison import CALL, EXACT, ROWS, Cost, Measured
 from posviz.encodings import Encoding
 from posviz.types import Refusal
-from posviz.ui import blocks, cached, controls, state
+from posviz.ui import blocks, cached, controls, save, state
 from posviz.ui.lang import N_, _, current
 
 ENTERS = {
@@ -23,7 +21,7 @@ ENTERS = {
     "bias": N_("score"),
 }
 NATURE = {"absolute": N_("absolute"), "relative": N_("relative"), "content": N_("content")}
-SHARING = {"": "", "model": N_("once a model"), "layer": N_("each layer")}
+SHARING = {"": "", "model": N_("a model"), "layer": N_("a layer")}
 SORT = {
     "registry": N_("usual order"),
     "name": N_("name"),
@@ -37,12 +35,13 @@ SORT = {
 
 @dataclass(frozen=True)
 class Row:
-    """One encoding: its spec, its measurements, and its cost beside no position (time as a ratio)."""
+    """One encoding: its spec, its measurements, and its cost beside no position (time as a ratio, bytes more)."""
 
     spec: Encoding
     found: Measured
     cost: Cost
     slower: float
+    more: int
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def build(setting: state.Setting) -> Scene:
                 left_out[name] = found
                 continue
             cost = cached.cost(spec, dims)
-            rows[name] = Row(spec, found, cost, cost.seconds / plain.seconds)
+            rows[name] = Row(spec, found, cost, cost.seconds / plain.seconds, cost.memory - plain.memory)
     wanted = state.get("enters")
     names = [name for name, row in rows.items() if wanted in ("all", row.spec.kind)]
     order = _ORDER.get(state.get("sort"))
@@ -93,8 +92,9 @@ _ORDER: dict[str, Callable[[Row], object]] = {
 }
 
 
-def _head() -> list[tuple[str, str]]:
+def _head(scene: Scene) -> list[tuple[str, str]]:
     """Each column's name, and what is measured in it."""
+    plain = f"{scene.rows['none'].cost.memory / 1024:,.0f}"
     return [
         (_("encoding"), ""),
         (_("enters at"), ""),
@@ -102,13 +102,18 @@ def _head() -> list[tuple[str, str]]:
         (_("nature"), _("absolute, relative or content-dependent, by these measurements")),
         (_("A read backwards"), _("largest change of the sentence vector; only rounding: cannot tell left from right")),
         (_("at max_len"), _("is the first position beyond max_len defined?")),
-        (_("time"), _("one attention call of {n} tokens, beside no position").format(n=CALL)),
-        (_("memory"), _("what the encoding hands to that call")),
         (_("mean |out − x|"), _("mean size of what is added to the embedding, over max_len positions")),
         (_("spread, alike"), _("similarity of positions: largest deviation at one distance, relative")),
         (_("spread, scores"), _("scores of equal words at one distance: how far they differ, relative")),
-        (_("used by"), ""),
+        (_("time"), _("one attention call of {n} tokens, beside no position").format(n=CALL)),
+        (
+            _("extra memory, KiB"),
+            _(
+                "most memory at one moment of one attention call of {n} tokens, all tensors together, above the {plain} KiB of no position"
+            ).format(n=CALL, plain=plain),
+        ),
         (_("paper"), ""),
+        (_("used by"), ""),
     ]
 
 
@@ -122,17 +127,17 @@ def _cells(row: Row) -> list[str]:
     return [
         escape(spec.title(lang)),
         escape(_(ENTERS[spec.kind])),
-        f"{found.parameters:,}{small}",
+        f'<span title="{escape(spec.starts(lang))}">{found.parameters:,}{small}</span>',
         escape(_(NATURE[found.nature])),
         turned,
         escape(_("defined") if found.reach else _("refused")),
-        f"{row.slower:.2g}×",
-        f"{row.cost.memory / 1024:,.0f} KiB",
         "–" if found.shift is None else blocks.compact(found.shift, 2),
         "–" if found.spread is None else _spread(found.spread),
         _spread(found.scores),
-        models or "–",
+        f"{row.slower:.2g}×",
+        f"{row.more / 1024:+,.0f}".replace("-", "−") if row.more else "0",
         _link(spec.paper.url, f"{spec.paper.authors} {spec.paper.year}"),
+        models or "–",
     ]
 
 
@@ -154,14 +159,19 @@ def _link(url: str, text: str) -> str:
     return f'<a href="{escape(url)}" target="_blank" rel="noreferrer">{escape(text)}</a>'
 
 
-def show(setting: state.Setting, scene: Scene) -> None:
-    head = "".join(f'<th scope="col" title="{escape(hint)}">{_kept(text)}</th>' for text, hint in _head())
+def show(scene: Scene) -> None:
+    st.html(table(scene))
+
+
+def table(scene: Scene) -> str:
+    """The comparison as HTML: the first column stays while the others are scrolled."""
+    head = "".join(f'<th scope="col" title="{escape(hint)}">{_kept(text)}</th>' for text, hint in _head(scene))
     body = ""
     for name in scene.shown:
         first, *rest = _cells(scene.rows[name])
         body += f'<tr id="row-{name}"><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
     name = escape(_("Comparison of encodings"))
-    st.html(
+    return (
         f'<div class="pv-wide pv-ready" tabindex="0" role="region" aria-label="{name}">'
         f'<table class="pv-table pv-all"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
@@ -236,20 +246,23 @@ for name in encodings.ENCODINGS:
 
 
 def downloads(setting: state.Setting, scene: Scene) -> None:
-    def lines() -> str:
-        buffer = io.StringIO()
-        writer = csv.writer(buffer)
-        writer.writerow(
-            ["encoding", "kind", "parameters", "shift", f"spread_{ROWS}", "score_spread", "nature", "reversal", "beyond_max_len", "seconds", "times_none", "bytes", "paper"]
-        )  # fmt: skip
+    def lines() -> list[list[object]]:
+        found: list[list[object]] = [
+            ["encoding", "kind", "parameters", "shift", f"spread_{ROWS}", "score_spread", "nature", "reversal", "beyond_max_len", "seconds", "times_none", "peak_bytes", "bytes_above_none", "paper"]
+        ]  # fmt: skip
         for name in scene.shown:
             row = scene.rows[name]
             f = row.found
-            writer.writerow(
-                [name, row.spec.kind, f.parameters, f.shift, f.spread, f.scores, f.nature, f.reversal, f.reach, row.cost.seconds, row.slower, row.cost.memory, row.spec.paper.url]
+            found.append(
+                [name, row.spec.kind, f.parameters, f.shift, f.spread, f.scores, f.nature, f.reversal, f.reach, row.cost.seconds, row.slower, row.cost.memory, row.more, row.spec.paper.url]
             )  # fmt: skip
-        return "\ufeff" + buffer.getvalue()
+        return found
 
-    st.download_button(
-        _("Numbers as CSV"), lines, "posviz-compare.csv", "text/csv", key="save_compare", on_click="ignore"
+    dims = setting.dims
+    save.document(
+        "compare",
+        title=_("Which encoding does what?"),
+        caption=f"d_model {dims.d_model} · H {dims.n_heads} · max_len {setting.max_len} · A {setting.tokens('a').text}",
+        body=lambda: table(scene),
+        table=lines,
     )

@@ -12,11 +12,10 @@ from posviz.models.twins import store
 from posviz.types import Dims, Refusal
 from posviz.ui import blocks, cached, controls, save, state
 from posviz.ui.canvas import matrix as canvas
-from posviz.ui.lang import N_, _, labels
-from posviz.ui.scenes import digits
+from posviz.ui.lang import N_, _
+from posviz.ui.scenes import cells, digits
 
 KEY = "heatmap_canvas"
-WHOLE = 2_000_000  # cells of a table that are sent whole; larger ones as an overview with windows
 
 VIEWS = {
     "table": N_("table"),
@@ -42,16 +41,6 @@ CLAIMS = {
     "share": N_("Up to a threshold only the distance counts; beyond it, the place counts too."),
     "conv": N_("What a convolution adds to equal words: only the ends tell where one is."),
     "none": N_("Nothing is added anywhere."),
-}
-# axis names: (rows, columns), and how a row and a column are called in the picture
-AXES = {
-    "table": (N_("position"), N_("dimension")),
-    "cos": (N_("position"), N_("pair")),
-    "sin": (N_("position"), N_("pair")),
-    "angle": (N_("position"), N_("pair")),
-    "bias": (N_("query"), N_("key")),
-    "distance_table": (N_("distance key − query"), N_("dimension of a head")),
-    "grid": (N_("row of patches"), N_("column of patches")),
 }
 
 
@@ -208,99 +197,25 @@ def toolbar(setting: state.Setting) -> None:
     controls.pick("compare", _("compare"), choices, collapsed=True)
 
 
-def _source(picture: views.Picture, head: int, cross: tuple[int, int] = (0, 0)) -> canvas.Source:
-    cells = picture.sources[head]
-    if isinstance(cells, views.Waves):
-        return canvas.Sinusoid(
-            omega=cells.frequencies, is_cos=cells.is_cos, rows=cells.rows, start=cells.start, wrap=cells.wrap
-        )
-    if isinstance(cells, views.Diagonals):
-        return canvas.Toeplitz(profile=cells.profile, rows=cells.rows, cols=cells.rows)
-    values = cells.values[: picture.defined_rows]
-    if values.size <= WHOLE:
-        return canvas.Dense(values=np.asarray(values))
-    window = st.session_state.get(KEY, {}).get("window")
-    return canvas.overview(values, window=window, cross=cross)
-
-
-def _ruler(picture: views.Picture) -> list[tuple[int, str]]:
-    """About eight wavelengths along the top."""
-    if picture.wavelengths is None:
-        return []
-    cols = len(picture.wavelengths)
-    step = max(1, round(cols / 8))
-    return [(c, f"λ {picture.wavelengths[c]:,.0f}") for c in range(0, cols, step)]
-
-
-def _panel(picture: views.Picture, head: int, title: str, cross: tuple[int, int], limit: float) -> canvas.Panel:
-    rows, columns = AXES[picture.view]
-    return canvas.Panel(
-        source=_source(picture, head, cross),
-        vmin=-limit,
-        vmax=limit,
-        title=title,
-        row_start=picture.first_row,
-        rows=picture.shape[0],
-        valid_rows=picture.defined_rows,
-        x_label=_(columns),
-        y_label=_(rows),
-        ruler=_ruler(picture),
-        col_info=picture.wavelengths,
-    )
-
-
-def panel(picture: views.Picture, title: str) -> canvas.Panel:
-    """A picture as one panel for other pages."""
-    return _panel(picture, 0, title, (0, 0), picture.limit)
-
-
-def picture_labels(view: str) -> dict[str, str]:
-    """The canvas's texts for a view."""
-    return _labels(view)
-
-
-def _labels(view: str) -> dict[str, str]:
-    texts = labels(canvas.LABELS)
-    names = {
-        "bias": (_("Query {row}"), _("key {col}"), _("Key {col}"), _("query {row}, key {col}")),
-        "distance_table": (
-            _("Distance {row}"),
-            _("dimension {col}"),
-            _("Dimension {col}"),
-            _("distance {row}, dimension {col}"),
-        ),
-        "grid": (
-            _("Patch row {row}"),
-            _("patch column {col}"),
-            _("Patch column {col}"),
-            _("patch in row {row}, column {col}"),
-        ),
-    }
-    for name in ("cos", "sin", "angle"):
-        names[name] = (_("Position {row}"), _("pair {col}"), _("Pair {col}"), _("position {row}, pair {col}"))
-    if view in names:
-        texts |= dict(zip(("row", "at", "column", "cell"), names[view], strict=True))
-    return texts
-
-
 def bundle(setting: state.Setting, scene: Scene) -> bytes:
     picture = scene.picture
     spec = setting.spec
     cross = (scene.row, scene.col)
     limit = max(p.limit for p in (picture, scene.second) if p)  # one colour scale for both
-    panels = [_panel(picture, scene.head, scene.titles[0], cross, limit)]
+    given = {"limit": limit, "cross": cross, "window": st.session_state.get(KEY, {}).get("window")}
+    panels = [cells.panel(picture, scene.titles[0], head=scene.head, **given)]
     if scene.second:
         head = min(scene.head, len(scene.second.sources) - 1)
-        panels.append(_panel(scene.second, head, scene.titles[1], cross, limit))
+        panels.append(cells.panel(scene.second, scene.titles[1], head=head, **given))
     thumbnails = None
     if len(picture.sources) > 1:
         thumbnails = [
-            canvas.Thumbnail(label=_("head {head}").format(head=h), source=_source(picture, h))
+            canvas.Thumbnail(label=_("head {head}").format(head=h), source=cells.source(picture, h))
             for h in range(len(picture.sources))
         ]
     return canvas.bundle(
         panels,
-        labels=_labels(scene.view),
+        labels=cells.picture_labels(scene.view),
         alt=_("Heatmap of {name}, {rows} rows, {cols} columns").format(
             name=spec.title(setting.lang), rows=picture.shape[0], cols=picture.shape[1]
         ),
@@ -336,8 +251,8 @@ def value(scene: Scene) -> float:
     """The chosen cell's value; NaN where there is none."""
     if scene.row >= scene.picture.defined_rows:
         return float("nan")
-    cells = scene.picture.sources[scene.head]
-    return float(cells.cells(scene.row, scene.row + 1, scene.col, scene.col + 1)[0, 0])
+    source = scene.picture.sources[scene.head]
+    return float(source.cells(scene.row, scene.row + 1, scene.col, scene.col + 1)[0, 0])
 
 
 def substituted(setting: state.Setting, scene: Scene) -> None:
@@ -362,7 +277,7 @@ def digits_error(scene: Scene) -> None:
     def errors() -> np.ndarray:
         return precision.picture_error(scene.picture, name).values(scene.head)
 
-    rows, columns = AXES[scene.view]
+    rows, columns = cells.AXES[scene.view]
     waves = isinstance(scene.picture.sources[0], views.Waves)
     remark = _("Positions, frequencies and angles are all computed in {name}, as careless code does it.").format(
         name=name
@@ -372,7 +287,7 @@ def digits_error(scene: Scene) -> None:
         name,
         errors,
         axes=(_(rows), _(columns)),
-        texts=_labels(scene.view),
+        texts=cells.picture_labels(scene.view),
         first_row=scene.picture.first_row,
         remark=remark if waves else _("Each number is rounded to {name} once.").format(name=name),
     )
@@ -394,6 +309,8 @@ def code(setting: state.Setting, scene: Scene) -> str:
 def formula(setting: state.Setting) -> None:
     st.latex(setting.spec.formula)
     blocks.note(setting.spec.describe(setting.lang))
+    if setting.spec.capabilities.trainable:
+        blocks.note(setting.spec.starts(setting.lang))
 
 
 def downloads(setting: state.Setting, scene: Scene) -> None:

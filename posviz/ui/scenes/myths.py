@@ -1,14 +1,12 @@
 """Myths: predict, reveal, the live measurement, a counter-example, one line why."""
 
-import csv
-import io
 from dataclasses import dataclass
 from html import escape
 
 import streamlit as st
 
 from posviz import myths as core
-from posviz.ui import blocks, cached, state
+from posviz.ui import blocks, cached, save, state
 from posviz.ui.lang import N_, _
 
 WORDS = {"true": N_("true"), "false": N_("false"), "depends": N_("it depends")}
@@ -80,20 +78,24 @@ def _guessed(key: str, name: str) -> None:
 
 
 def _reveal(setting: state.Setting, myth: core.Myth, guess: str, found: core.Finding) -> None:
-    lang = setting.lang
+    st.html(_revealed(setting.lang, myth, guess, found))
+
+
+def _revealed(lang: str, myth: core.Myth, guess: str, found: core.Finding) -> str:
+    """Verdict, numbers, counter-example and why, as HTML."""
     if found.verdict is None:
         verdict, mark = _("Not measured yet"), ""
     else:
         verdict = _("Measured: {verdict}").format(verdict=_(WORDS[found.verdict]))
         mark = "" if guess not in WORDS else " pv-right" if guess == found.verdict else " pv-wrong"
     said = _("you said: {guess}").format(guess=_(WORDS[guess])) if guess in WORDS else ""
-    st.html(f'<p class="pv-verdict{mark}"><b>{escape(verdict)}</b> <span>{escape(said)}</span></p>')
-    blocks.numbers(
-        [blocks.Number(blocks.compact(n.value), n.label(lang), n.expected(lang), n.holds) for n in found.numbers]
-    )
+    numbers = [blocks.Number(blocks.compact(n.value), n.label(lang), n.expected(lang), n.holds) for n in found.numbers]
     example = _("Counter-example: {text}").format(text=found.example(lang)) if found.verdict else found.example(lang)
-    blocks.note(example)
-    blocks.note(_("Why: {text}").format(text=myth.why(lang)))
+    why = _("Why: {text}").format(text=myth.why(lang))
+    return (
+        f'<p class="pv-verdict{mark}"><b>{escape(verdict)}</b> <span>{escape(said)}</span></p>'
+        f'{blocks.numbers_html(numbers)}<p class="pv-note">{escape(example)}</p><p class="pv-note">{escape(why)}</p>'
+    )
 
 
 def proof(scene: Scene) -> list[blocks.Number]:
@@ -126,14 +128,27 @@ for key, found in values.items():
 
 
 def downloads(setting: state.Setting, scene: Scene) -> None:
-    def lines() -> str:
-        buffer = io.StringIO()
-        writer = csv.writer(buffer)
-        writer.writerow(["sentence", "verdict", "what", "value"])
-        for key, found in scene.found.items():
-            for number in found.numbers:
-                sentence = core.MYTHS[key].sentence(setting.lang)
-                writer.writerow([sentence, found.verdict or "", number.label(setting.lang), number.value])
-        return "\ufeff" + buffer.getvalue()
+    """What has been revealed so far."""
 
-    st.download_button(_("Numbers as CSV"), lines, "posviz-myths.csv", "text/csv", key="save_myths", on_click="ignore")
+    def lines() -> list[list[object]]:
+        found: list[list[object]] = [["sentence", "verdict", "what", "value"]]
+        for key, finding in scene.found.items():
+            sentence = core.MYTHS[key].sentence(setting.lang)
+            found += [[sentence, finding.verdict or "", n.label(setting.lang), n.value] for n in finding.numbers]
+        return found
+
+    def body() -> str:
+        return "".join(
+            f'<p class="pv-myth">{escape(core.MYTHS[key].sentence(setting.lang))}</p>'
+            + _revealed(setting.lang, core.MYTHS[key], scene.guesses[key], finding)
+            for key, finding in scene.found.items()
+        )
+
+    case = scene.case
+    save.document(
+        "myths",
+        title=_("True, false, or does it depend?"),
+        caption=f"d_model {case.dims.d_model} · H {case.dims.n_heads} · max_len {case.max_len} · base {case.base:g}",
+        body=body,
+        table=lines,
+    )

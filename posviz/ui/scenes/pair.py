@@ -8,12 +8,19 @@ from posviz.encodings import Encoding
 from posviz.text import visible
 from posviz.types import AttentionTrace, Dims
 from posviz.ui import blocks, cached, controls, state
-from posviz.ui.canvas import matrix, order, ripple
+from posviz.ui.canvas import clocks, matrix, order, ripple
 from posviz.ui.lang import N_, _, labels
-from posviz.ui.scenes import heatmap
+from posviz.ui.scenes import cells, rotation
 
 HEIGHT = 430
-VIEWS = {"look": N_("look"), "similarity": N_("similarity"), "order": N_("order"), "attention": N_("attention")}
+VIEWS = {
+    "look": N_("look"),
+    "similarity": N_("similarity"),
+    "rotation": N_("rotation"),
+    "order": N_("order"),
+    "attention": N_("attention"),
+}
+CLOCKS = 700  # px: in half of the page the parts of the picture stand one under the other
 
 
 def toolbar() -> None:
@@ -26,7 +33,13 @@ def toolbar() -> None:
 
 def show(setting: state.Setting) -> None:
     specs = [setting.other(state.get(name)) for name in ("one", "two")]
-    draw = {"look": _look, "similarity": _similarity, "order": _order, "attention": _attention}
+    draw = {
+        "look": _look,
+        "similarity": _similarity,
+        "rotation": _rotation,
+        "order": _order,
+        "attention": _attention,
+    }
     draw[state.get("pair_view")](setting, specs)
 
 
@@ -42,10 +55,33 @@ def _look(setting: state.Setting, specs: list[Encoding]) -> None:
         if not spec.pictures:
             blocks.note(_("{name} adds nothing: there is nothing to draw.").format(name=title))
             return
-        rows = setting.max_len
-        found = cached.picture(spec, setting.dims, rows, view=spec.pictures[0], seed=setting.seed, rows=rows)
-        panel = heatmap.panel(found, title)
-        _matrix(f"pair_look_{i}", panel, heatmap.picture_labels(found.view), title)
+        _picture(setting, f"pair_look_{i}", spec, spec.pictures[0])
+
+    _columns(setting, specs, draw)
+
+
+def _picture(setting: state.Setting, key: str, spec: Encoding, view: str) -> None:
+    rows, title = setting.max_len, spec.title(setting.lang)
+    found = cached.picture(spec, setting.dims, rows, view=view, seed=setting.seed, rows=rows)
+    _matrix(key, cells.panel(found, title), cells.picture_labels(found.view), title)
+
+
+def _rotation(setting: state.Setting, specs: list[Encoding]) -> None:
+    """The clocks, where a clock can show it: pair i turns by its position times a frequency."""
+
+    def draw(i: int, spec: Encoding) -> None:
+        title = spec.title(setting.lang)
+        if spec.turns(setting.dims.d_head) is not None:
+            blocks.caption(title)
+            scene = rotation.scene_of(setting, spec)
+            clocks.show(rotation.bundle(scene, CLOCKS), key=f"pair_clocks_{i}")
+        elif spec.kind == "rotary":
+            _picture(setting, f"pair_angles_{i}", spec, "angle")
+            blocks.note(
+                _("{name} does more than turn each pair by its position: these are its angles.").format(name=title)
+            )
+        else:
+            blocks.note(_("{name} turns nothing: queries and keys stay as they are.").format(name=title))
 
     _columns(setting, specs, draw)
 
@@ -74,7 +110,7 @@ def _attention(setting: state.Setting, specs: list[Encoding]) -> None:
             row_labels=names,
             col_labels=names,
         )
-        _matrix(f"pair_attention_{i}", panel, heatmap.picture_labels("bias"), title)
+        _matrix(f"pair_attention_{i}", panel, cells.picture_labels("bias"), title)
 
     _columns(setting, specs, draw)
 
@@ -108,10 +144,10 @@ def _similarity(setting: state.Setting, specs: list[Encoding]) -> None:
                 two_sided=found.two_sided,
             )
         )
-    cells = first.matrix
+    square = first.matrix
     data = ripple.bundle(
         curves=curves,
-        matrix=np.array(cells.profile if isinstance(cells, views.Diagonals) else cells.values),
+        matrix=np.array(square.profile if isinstance(square, views.Diagonals) else square.values),
         selected_curve=0,
         position=state.chosen("p", length, length // 2),
         kind=kind,

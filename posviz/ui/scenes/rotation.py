@@ -8,11 +8,11 @@ import streamlit as st
 import torch
 
 from posviz import precision
-from posviz.encodings.rope import Rope
+from posviz.encodings import Encoding
 from posviz.rotation import pair_dims
 from posviz.text import visible
 from posviz.types import AttentionTrace
-from posviz.ui import blocks, cached, controls, save, state
+from posviz.ui import blocks, cached, controls, save, shell, state
 from posviz.ui.canvas import clocks, matrix
 from posviz.ui.lang import _, labels
 from posviz.ui.scenes import digits
@@ -26,7 +26,7 @@ MOST = 2048  # positions of the error picture
 class Scene:
     """Queries and keys of one head, before they are turned, and the chosen pair of tokens and positions."""
 
-    spec: Rope
+    spec: Encoding
     traces: tuple[AttentionTrace, AttentionTrace]
     head: int
     q: np.ndarray
@@ -40,7 +40,11 @@ class Scene:
 
     @property
     def omega(self) -> np.ndarray:
-        return self.spec.inv_freq(self.q.shape[1]).numpy()
+        return self.spec.turns(self.q.shape[1])[0].numpy()
+
+    @property
+    def pairing(self) -> str:
+        return self.spec.turns(self.q.shape[1])[1]
 
     def score(self, m: int, n: int) -> float:
         """R(m) q . R(n) k / sqrt(d_head), by turning both vectors."""
@@ -49,15 +53,30 @@ class Scene:
         return float(turned) * self.spec.scale(self.q.shape[1])
 
 
-def build(setting: state.Setting) -> Scene:
+def question() -> str:
+    return _("How does RoPE keep only the distance?")
+
+
+def claim() -> str:
+    return _(
+        "Query and key turn with their own positions; move both: all angles between them, and the score, stand still."
+    )
+
+
+def build(setting: state.Setting, longest: int = 0, rest: tuple[int, int] = (9, 5)) -> Scene:
+    """longest: positions there are at least, whatever max_len says; rest: where query and key stand at first."""
     state.check()
-    spec = setting.other("rope")
+    return scene_of(setting, setting.other("rope"), longest, rest)
+
+
+def scene_of(setting: state.Setting, spec: Encoding, longest: int = 0, rest: tuple[int, int] = (9, 5)) -> Scene:
+    """The chosen queries and keys under an encoding that turns by position times frequency."""
     dims = setting.dims
     layer = {"seed": setting.seed, "mask": "none", "max_len": setting.max_len, "precision": "float64"}
     traces = tuple(cached.trace(setting.tokens(side), spec, dims, **layer) for side in "ab")
     head = state.chosen("head", dims.n_heads, 0)
     q, k = (np.concatenate([getattr(t, name)[head] for t in traces]) for name in ("q", "k"))
-    last = max(1, setting.max_len - 1)
+    last = max(1, setting.max_len - 1, longest - 1)
     # 爱 asks, 我 answers; far enough apart that the wedges are seen.
     return Scene(
         spec,
@@ -65,16 +84,16 @@ def build(setting: state.Setting) -> Scene:
         head,
         q,
         k,
-        state.chosen("m", last + 1, 9),
-        state.chosen("n", last + 1, 5),
+        state.chosen("m", last + 1, rest[0]),
+        state.chosen("n", last + 1, rest[1]),
         state.chosen("qi", len(q), 1),
         state.chosen("ki", len(k), 0),
-        state.chosen("pair", len(spec.inv_freq(dims.d_head)), 1),
+        state.chosen("pair", len(spec.turns(dims.d_head)[0]), 1),
         last,
     )
 
 
-def toolbar(setting: state.Setting) -> None:
+def head(setting: state.Setting) -> None:
     controls.pick(
         "head",
         _("head"),
@@ -84,6 +103,10 @@ def toolbar(setting: state.Setting) -> None:
         collapsed=True,
         width=110,
     )
+
+
+def toolbar(setting: state.Setting) -> None:
+    head(setting)
     controls.pick(
         "rope_pairing",
         _("pairing"),
@@ -93,18 +116,22 @@ def toolbar(setting: state.Setting) -> None:
     )
 
 
-def bundle(scene: Scene) -> bytes:
-    tokens = [
+def tokens_of(scene: Scene) -> list[dict]:
+    """All tokens of A, then of B, as the pictures name them."""
+    return [
         {"label": f"{visible(piece)}·{i}", "sentence": side, "position": i}
         for side, trace in zip("AB", scene.traces, strict=True)
         for i, piece in enumerate(trace.tokens.pieces)
     ]
+
+
+def bundle(scene: Scene, height: int = 584) -> bytes:
     return clocks.bundle(
         omega=scene.omega,
         q=scene.q,
         k=scene.k,
-        tokens=tokens,
-        pairing=scene.spec.pairing,
+        tokens=tokens_of(scene),
+        pairing=scene.pairing,
         max_position=scene.last,
         m=scene.m,
         n=scene.n,
@@ -113,7 +140,7 @@ def bundle(scene: Scene) -> bytes:
         pair=scene.pair,
         scale=scene.spec.scale(scene.q.shape[1]),
         labels=labels(clocks.LABELS),
-        height=600,
+        height=height,
         alt=_(
             "One clock for each of {n} pairs of dimensions, its hands turned by the positions of query and key"
         ).format(n=len(scene.omega)),
@@ -121,18 +148,21 @@ def bundle(scene: Scene) -> bytes:
     )
 
 
+def chosen(key: str, names: Mapping[str, str]) -> None:
+    """What a picture reports goes into the parameters: parameter -> name in the report."""
+    said = st.session_state[key].state
+    for name, there in names.items():
+        value = state.whole(said.get(there)) if isinstance(said, Mapping) else None
+        if value is not None:
+            state.put(name, value)
+
+
 def show(scene: Scene) -> None:
-    def choose() -> None:
-        chosen = st.session_state[KEY].state
-        for name, there in {"m": "m", "n": "n", "qi": "i", "ki": "j", "pair": "pair"}.items():
-            value = state.whole(chosen.get(there)) if isinstance(chosen, Mapping) else None
-            if value is not None:
-                state.put(name, value)
-
-    clocks.show(bundle(scene), key=KEY, on_change=choose)
+    names = {"m": "m", "n": "n", "qi": "i", "ki": "j", "pair": "pair"}
+    clocks.show(bundle(scene), key=KEY, on_change=lambda: chosen(KEY, names))
 
 
-def remark(setting: state.Setting) -> None:
+def remark(setting: state.Setting, scene: Scene) -> None:
     """Say it when the sidebar's encoding is another one."""
     if setting.spec.kind == "rotary" and setting.spec.name != "rope":
         blocks.note(
@@ -171,7 +201,7 @@ def proof(scene: Scene) -> list[blocks.Number]:
     ]
 
 
-def digits_error(scene: Scene) -> None:
+def more(scene: Scene) -> None:
     """The precision switch, and the error of the score for every pair of positions where it is not float64."""
     name = digits.switch()
     if name == "float64":
@@ -183,7 +213,7 @@ def digits_error(scene: Scene) -> None:
             scene.q[scene.query],
             scene.k[scene.key],
             scene.omega,
-            scene.spec.pairing,
+            scene.pairing,
             min(scene.last + 1, MOST),
             name,
             scene.spec.scale(width),
@@ -205,9 +235,13 @@ def digits_error(scene: Scene) -> None:
     )
 
 
+def badge(setting: state.Setting) -> str:
+    return shell.untrained(setting)
+
+
 def formula(scene: Scene) -> None:
     st.latex(scene.spec.formula)
-    first, second = (int(x[scene.pair]) for x in pair_dims(2 * len(scene.omega), scene.spec.pairing))
+    first, second = (int(x[scene.pair]) for x in pair_dims(2 * len(scene.omega), scene.pairing))
     theta = float(scene.omega[scene.pair])
     qa, qb = (float(scene.q[scene.query, d]) for d in (first, second))
     ka, kb = (float(scene.k[scene.key, d]) for d in (first, second))
@@ -261,7 +295,7 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
         "rotation",
         component="clocks",
         data=bundle(scene),
-        title=_("How does RoPE keep only the distance?"),
+        title=question(),
         caption=f"{scene.spec.title(setting.lang)} · base {scene.spec.base:g} · d_head {setting.dims.d_head}",
         arrays=arrays,
         table=table,

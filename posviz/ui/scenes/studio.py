@@ -27,10 +27,16 @@ VIEW_NAMES = {
     "steps": N_("steps"),
     "all": N_("together"),
 }
+CROSS_VIEWS = ("grid", "lines", "weight", "steps")  # whose pictures need not be square
 SPECIAL_NAMES = {
     "shown": N_("special tokens shown"),
     "hidden": N_("special tokens hidden"),
     "renormalised": N_("hidden, rows renormalised"),
+}
+PART_NAMES = {
+    "self": N_("encoder"),
+    "decoder": N_("decoder"),
+    "cross": N_("decoder looks at encoder"),
 }
 GATHER_NAMES = {"mean": N_("mean"), "max": N_("largest"), "rollout": N_("rollout")}
 
@@ -45,28 +51,47 @@ class Scene:
     b: ModelTrace
     view: str
     special: str
+    part: str = "self"
 
-    def trace(self, side: str) -> ModelTrace:
-        return self.a if side == "a" else self.b
+    def traces(self, side: str) -> tuple[AttentionTrace, ...]:
+        """One a layer: of the model, or of an encoder-decoder's chosen part."""
+        trace = self.a if side == "a" else self.b
+        if self.part == "cross":
+            return trace.cross
+        return trace.decoder.layers if self.part == "decoder" else trace.layers
 
     def layers(self, side: str) -> Iterator[survey.Seen]:
         """One layer of a sentence after another, as they are looked at."""
-        return (self.see(layer) for layer in self.trace(side).layers)
+        return (self.see(layer) for layer in self.traces(side))
 
     def see(self, trace: AttentionTrace, head: int | None = None) -> survey.Seen:
         return survey.see(trace, head=head, special=self.special == "shown", renormalise=self.special == "renormalised")
 
     def tokens(self, side: str) -> Tokens:
-        tokens = self.trace(side).tokens
+        """The queries."""
+        return self._tokens(self.traces(side)[0].tokens)
+
+    def keys(self, side: str) -> Tokens:
+        return self._tokens(self.traces(side)[0].keys)
+
+    def _tokens(self, tokens: Tokens) -> Tokens:
         return tokens if self.special == "shown" else survey.without_special(tokens)
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         return compare.match(self.tokens("a"), self.tokens("b"))
 
+    @cached_property
+    def key_pairs(self) -> tuple[tuple[int, int], ...]:
+        return compare.match(self.keys("a"), self.keys("b"))
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.traces("a"))
+
     @property
     def n_heads(self) -> int:
-        return self.a.layers[0].dims.n_heads
+        return self.traces("a")[0].dims.n_heads
 
     @cached_property
     def survey(self) -> survey.Survey:
@@ -76,15 +101,16 @@ class Scene:
     def key(self) -> tuple:
         """Tells this scene's survey from all others."""
         model = self.model if isinstance(self.model, Untrained) else self.name
-        return model, self.a.tokens, self.b.tokens, self.special
+        return model, self.a.tokens, self.b.tokens, self.special, self.part
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """(layer, head): the chosen one, else the one that looks most at the token before."""
+        """(layer, head): the chosen one, else the one that looks most at the token before (in cross-attention
+        there is none: the one that changes most)."""
         layer, head = state.get("slayer"), state.get("shead")
-        if layer is not None and head is not None and layer <= self.model.n_layers and head < self.n_heads:
+        if layer is not None and head is not None and layer <= self.n_layers and head < self.n_heads:
             return layer - 1, head
-        scores = self.survey.scores["previous"]
+        scores = self.survey.scores.get("previous", self.survey.scores["change"])
         if np.isnan(scores).all():
             return 0, 0
         n, h = np.unravel_index(int(np.nanargmax(scores)), scores.shape)
@@ -143,11 +169,14 @@ def find_model(setting: state.Setting, name: str) -> Model:
 
 def other_model() -> None:
     """A folder or a hub's name, where a server allows that."""
-    with st.popover(_("another model")):
+    with st.popover("＋", help=_("another model")):
         if not pretrained.installed():
             blocks.note(_("Real models need one more package: {command}").format(command=pretrained.COMMAND))
         elif limits.from_environment().folders:
-            controls.words("smodel", _("folder or hub name"), placeholder=_("folder, or name/on-the-hub"))
+            own = state.raw("smodel")
+            own = "" if own in {entry.key for entry in models.catalog()} else own
+            place = _("folder, or name/on-the-hub")
+            controls.words("smodel", _("folder or hub name"), placeholder=place, at="_own", shown=own)
             blocks.note(_("Safetensors only; nothing in the folder is executed. `make models` fetches two models."))
         else:
             blocks.note(_("This server offers the models of its list only."))
@@ -172,10 +201,14 @@ def build(setting: state.Setting) -> Scene:
             setting.tokens(side)  # an empty sentence is refused in the same words as everywhere
     model = find_model(setting, name)
     a, b = (cached.model_trace(model, name, state.raw(side)) for side in "ab")
-    view, special = state.get("sview"), state.get("sspecial")
-    scene = Scene(model, name, a, b, view, special)
+    view, special, part = state.get("sview"), state.get("sspecial"), state.get("spart")
+    if a.decoder is None:
+        part = "self"  # only an encoder-decoder has more
+    if part == "cross" and view not in CROSS_VIEWS:
+        view = "lines"
+    scene = Scene(model, name, a, b, view, special, part)
     for side in "ab":
-        if not len(scene.tokens(side)):
+        if not len(scene.tokens(side)) or not len(scene.keys(side)):
             raise Refusal(
                 Text(
                     "sentence {side} has only special tokens; show them, or type a word",
@@ -193,10 +226,19 @@ def strip(scene: Scene) -> None:
         blocks.strip(scene.tokens("a"), scene.tokens("b"))
         if scene.view in ("head", "lines", "weight", "steps"):
             layer, head = scene.place
-            layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.model.n_layers)}
+            layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.n_layers)}
             heads = {h: _("head {h}").format(h=h) for h in range(scene.n_heads)}
             _jump("slayer", _("layer"), layers, layer + 1, "shead", head)
             _jump("shead", _("head"), heads, head, "slayer", layer + 1)
+        if scene.a.decoder is not None:
+            controls.pick(
+                "spart",
+                _("part"),
+                {key: _(text) for key, text in PART_NAMES.items()},
+                style="select",
+                collapsed=True,
+                width=230,
+            )
         if scene.view not in ("weight", "steps") and any(scene.a.tokens.special):
             names = {key: _(text) for key, text in SPECIAL_NAMES.items()}
             controls.pick("sspecial", _("special tokens"), names, style="select", collapsed=True, width=230)
@@ -231,8 +273,8 @@ def proof(scene: Scene) -> list[blocks.Number]:
     found = scene.survey
     layers, heads = found.shape
     numbers = []
-    scores = found.scores["previous"]
-    if not np.isnan(scores).all():
+    scores = found.scores.get("previous")
+    if scores is not None and not np.isnan(scores).all():
         n, h = np.unravel_index(int(np.nanargmax(scores)), scores.shape)
         numbers.append(
             blocks.Number(
@@ -286,7 +328,7 @@ def notes(scene: Scene) -> list[str]:
 
 
 def made(scene: Scene) -> str:
-    """The lines of code that give ``trace_a`` and ``trace_b``."""
+    """The lines of code that give ``layers_a`` and ``layers_b``, one trace a layer."""
     a, b = state.raw("a"), state.raw("b")
     if isinstance(scene.model, Untrained):
         model = scene.model
@@ -304,7 +346,8 @@ model = Untrained(
 
 model = models.open_model({scene.name!r})
 """
-    return head + f"trace_a, trace_b = (model.trace(model.tokenize(s)) for s in ({a!r}, {b!r}))\n"
+    of = {"self": "layers", "decoder": "decoder.layers", "cross": "cross"}[scene.part]
+    return head + f"layers_a, layers_b = (model.trace(model.tokenize(s)).{of} for s in ({a!r}, {b!r}))\n"
 
 
 def see_code(scene: Scene) -> str:

@@ -39,9 +39,8 @@ def _texts(tokens: Tokens) -> list[str]:
     return [visible(piece) for piece in tokens.pieces]
 
 
-def _matched(scene: Scene) -> list[str]:
-    tokens = scene.tokens("a")
-    return [visible(tokens.pieces[i]) for i, _ in scene.pairs]
+def _matched(tokens: Tokens, pairs: Iterable[tuple[int, int]]) -> list[str]:
+    return [visible(tokens.pieces[i]) for i, _j in pairs]
 
 
 def _event(key: str, name: str) -> object:
@@ -54,12 +53,21 @@ def _grid(scene: Scene) -> Picture:
     found = scene.survey
     look: grid.Look = {
         "side": state.get("sside"),
-        "measure": state.get("smeasure"),
+        "measure": state.get("smeasure") if state.get("smeasure") in found.scores else "",
         "sorted": state.get("ssorted") == "on",
         "own": state.get("sown") == "on",
     }
     data = grid.bundle(
-        tokens={"a": _texts(found.tokens_a), "b": _texts(found.tokens_b), "d": _matched(scene)},
+        tokens={
+            "a": _texts(found.tokens_a),
+            "b": _texts(found.tokens_b),
+            "d": _matched(found.tokens_a, found.pairs),
+        },
+        keys={
+            "a": _texts(scene.keys("a")),
+            "b": _texts(scene.keys("b")),
+            "d": _matched(scene.keys("a"), scene.key_pairs),
+        },
         thumbs=found.thumbs,
         allowed=found.allowed,
         scores=found.scores,
@@ -82,8 +90,8 @@ def _grid(scene: Scene) -> Picture:
             yield [n + 1, h, *(float(v[n, h]) for v in found.scores.values())]
 
     code = f"""
-found = survey.survey(*(map({see_code(scene)}, trace.layers) for trace in (trace_a, trace_b)))
-values = found.scores["previous"]  # (layers, heads): mean weight of the token before, in A
+found = survey.survey(*(map({see_code(scene)}, layers) for layers in (layers_a, layers_b)))
+values = found.scores["{"previous" if scene.part != "cross" else "change"}"]  # (layers, heads)
 print(values.round(3))
 """
     return Picture("grid", data, lambda: _mount_grid(data), arrays, table, made(scene) + code)
@@ -119,7 +127,7 @@ def _opened() -> None:
 # ---------------------------------------------------------------- one head
 def _traces(scene: Scene) -> tuple[AttentionTrace, AttentionTrace]:
     n, _head = scene.place
-    return scene.a.layers[n], scene.b.layers[n]
+    return scene.traces("a")[n], scene.traces("b")[n]
 
 
 def _one_head(scene: Scene) -> tuple[survey.Seen, survey.Seen]:
@@ -145,7 +153,7 @@ def _head_code(scene: Scene) -> str:
     layer, head = scene.place
     return f"""
 see = {see_code(scene)}
-a, b = (see(trace.layers[{layer}]) for trace in (trace_a, trace_b))
+a, b = (see(layers[{layer}]) for layers in (layers_a, layers_b))
 values = a.weights[{head}]  # (query, key)
 print(values.round(3))
 """
@@ -167,7 +175,7 @@ def _matrices(
     data = heads.bundle(
         tokens_a=_texts(a.tokens),
         tokens_b=_texts(b.tokens),
-        diff_tokens=_matched(scene),
+        diff_tokens=_matched(a.tokens, scene.pairs),
         weights_a=a.weights,
         weights_b=b.weights,
         difference=difference,
@@ -186,8 +194,15 @@ def _matrices(
         file=f"posviz-{key}",
     )
 
+    arrays, table = _numbers(a, b)
+    return Picture("heads", data, lambda: _mount_heads(data, key), arrays, table, made(scene) + code)
+
+
+def _numbers(a: survey.Seen, b: survey.Seen) -> tuple[Callable, Callable]:
+    """What NPZ and CSV hold of one head."""
+
     def arrays() -> Mapping[str, np.ndarray]:
-        return {"a": a.weights[0], "b": b.weights[0], "difference": difference[0], "pairs": np.array(scene.pairs)}
+        return {"a": a.weights[0], "b": b.weights[0]}
 
     def table() -> Iterable[list[object]]:
         yield ["sentence", "query", "key", "weight"]
@@ -195,13 +210,13 @@ def _matrices(
             for (q, k), weight in np.ndenumerate(seen.weights[0]):
                 yield [side, q, k, float(weight)]
 
-    return Picture("heads", data, lambda: _mount_heads(data, key), arrays, table, made(scene) + code)
+    return arrays, table
 
 
 def _pinned(scene: Scene) -> heads.Cell | None:
     """The chosen weight, where it is drawn."""
     side, row, col = _cell(scene)
-    hidden = len(scene.trace(side).tokens) - len(scene.tokens(side))
+    hidden = len(scene.traces(side)[0].tokens) - len(scene.tokens(side))
     return None if hidden else {"sentence": side, "head": 0, "row": row, "col": col}
 
 
@@ -229,7 +244,10 @@ def _lines(scene: Scene) -> Picture:
         tokens_b=_texts(b.tokens),
         weights_b=b.weights[0],
         allowed_b=b.allowed,
+        key_tokens_a=None if a.square else _texts(a.keys),
+        key_tokens_b=None if b.square else _texts(b.keys),
         pairs=scene.pairs,
+        key_pairs=None if a.square else scene.key_pairs,
         title=scene.title,
         selected=_within(state.get("slines"), len(a.tokens), len(b.tokens)),
         threshold=state.get("sfrom"),
@@ -238,12 +256,12 @@ def _lines(scene: Scene) -> Picture:
         alt=_("{title}: a line for every weight, from query to key").format(title=scene.title),
         file="posviz-lines",
     )
-    head = _matrices(scene, a, b, scene.title, "head", None, _head_code(scene))
 
     def mount() -> None:
         links.show(data, key=f"{KEY}_lines", on_look=_lined)
 
-    return Picture("links", data, mount, head.arrays, head.table, head.code)
+    arrays, table = _numbers(a, b)
+    return Picture("links", data, mount, arrays, table, made(scene) + _head_code(scene))
 
 
 LINE_GROUPS = {"a": "a", "b": "b", "ak": "a_keys", "bk": "b_keys"}
@@ -286,8 +304,8 @@ def _cell(scene: Scene) -> tuple[str, int, int]:
     chosen = state.get("scell")
     if chosen:
         side, i, j = chosen
-        length = len(scene.trace(side).tokens)
-        if max(i, j) < length:
+        trace = scene.traces(side)[0]
+        if i < len(trace.tokens) and j < len(trace.keys):
             return side, i, j
     weights = _traces(scene)[0].head_weights(scene.place[1])
     return "a", len(weights) - 1, int(weights[-1].argmax())
@@ -297,9 +315,9 @@ def _steps(mode: str) -> Callable[[Scene], Picture]:
     def make(scene: Scene) -> Picture:
         side, row, col = _cell(scene)
         layer, head = scene.place
-        trace = scene.trace(side).layers[layer]
+        trace = scene.traces(side)[layer]
         w_o = _w_o(scene, trace)
-        view = steps.from_trace(trace, w_o, head, b_o=trace.b_o, rotary=_rotary(trace))
+        view = steps.from_trace(trace, w_o.reshape(-1, w_o.shape[-1]), head, b_o=trace.b_o, rotary=_rotary(trace))
         data = steps.bundle(
             view,
             mode=mode,
@@ -329,7 +347,7 @@ def _steps(mode: str) -> Callable[[Scene], Picture]:
                 yield [trace.keys.labels[j], float(view.scores[row, j]), float(view.weights[row, j]), float(given[j])]
 
         code = f"""
-layer = trace_{side}.layers[{layer}]
+layer = layers_{side}[{layer}]
 q, k = layer.q_rotated[{head}, {row}], layer.k_rotated[{head}]  # after RoPE, where the model has it
 scores = k @ q * layer.scale + layer.bias[{head}, {row}]
 scores[~layer.allowed[{row}]] = float("-inf")
@@ -380,20 +398,21 @@ def _stepped(key: str) -> None:
 # ---------------------------------------------------------------- heads together
 def _all(scene: Scene) -> Picture:
     how, only_layers, only_heads = state.get("sgather"), state.get("slayers"), state.get("sheads")
-    layers = [n for n in range(scene.model.n_layers) if not only_layers or str(n + 1) in only_layers]
+    layers = [n for n in range(scene.n_layers) if not only_layers or str(n + 1) in only_layers]
     chosen = [h for h in range(scene.n_heads) if not only_heads or str(h) in only_heads]
     options = {"how": how, "only_layers": layers, "only_heads": chosen}
     both = []
     for side in "ab":
         together = survey.aggregate(scene.layers(side), **options)
-        seen = scene.see(scene.trace(side).layers[0], 0)
-        both.append(survey.Seen(seen.tokens, together[None], together > 0 if how == "rollout" else seen.allowed))
+        seen = scene.see(scene.traces(side)[0], 0)
+        allowed = together > 0 if how == "rollout" else seen.allowed
+        both.append(survey.Seen(seen.tokens, together[None], allowed, seen.keys))
     title = _("{how} of {heads} heads in {layers} layers").format(
         how=_(GATHER_NAMES[how]), heads=len(chosen), layers=len(layers)
     )
     code = f"""
 values = survey.aggregate(
-    map({see_code(scene)}, trace_a.layers), how={how!r}, only_layers={layers}, only_heads={chosen}
+    map({see_code(scene)}, layers_a), how={how!r}, only_layers={layers}, only_heads={chosen}
 )  # (query, key)
 print(values.round(3))
 """
@@ -408,7 +427,7 @@ def gather_bar(scene: Scene) -> None:
         controls.pick("sgather", _("put together by"), {k: _(v) for k, v in GATHER_NAMES.items()}, collapsed=True)
         with st.popover(_("which layers and heads")):
             controls.several(
-                "slayers", _("layers (none chosen: all)"), {str(n + 1): str(n + 1) for n in range(scene.model.n_layers)}
+                "slayers", _("layers (none chosen: all)"), {str(n + 1): str(n + 1) for n in range(scene.n_layers)}
             )
             controls.several("sheads", _("heads (none chosen: all)"), {str(h): str(h) for h in range(scene.n_heads)})
 
@@ -424,7 +443,7 @@ _VIEWS: dict[str, Callable[[Scene], Picture]] = {
 
 
 def downloads(scene: Scene, shown: Picture, badge: str) -> None:
-    length = max(len(scene.a.tokens), len(scene.b.tokens))
+    length = max(len(scene.tokens(side)) for side in "ab")
     save.row(
         f"studio-{scene.view}",
         component=shown.component,

@@ -150,7 +150,9 @@ def _write(scene: Scene, names: Sequence[str]) -> Iterator[dict[str, str]]:
 
 def _draw(place: Any, scene: Scene, texts: Mapping[str, str], writing: set[str]) -> None:
     cards = "".join(_card(scene, name, texts[name], name in writing) for name in scene.names)
-    place.html(f'<div class="pv-poems">{cards}</div>')
+    count = len(scene.names)  # side by side, on a narrow page in two rows
+    row = count if count <= 4 else -(-count // 2)
+    place.html(f'<div class="pv-poems" style="--pv-all: {count}; --pv-row: {row}">{cards}</div>')
 
 
 def _card(scene: Scene, name: str, text: str, writing: bool) -> str:

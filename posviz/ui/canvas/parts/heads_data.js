@@ -1,5 +1,6 @@
 // What the heads picture knows about its sentences: 'a', 'b' and 'd' (the difference of matched words).
 // Needs parts/labels.js and parts/cells.js.
+
 // One matrix of one head, as rasterize() of cells.js wants it: masked cells are NaN. A cell is
 // (raw - zero) * step, with raw from `array` at `start`; means are taken over the raw numbers, because
 // sixteen heads of 512 tokens are twelve million cells.

@@ -14,7 +14,10 @@ class LinkSide {
   }
   tokens(column) { return column === 'q' ? this.q : this.k }
   weight(i, j) { return this.weights[i * this.k.length + j] * this.unit }
-  allowed(i, j) { return !this.mask || this.mask[i * this.k.length + j] === 1 }
+  allowed(i, j) { // a bit a cell
+    const n = i * this.k.length + j
+    return !this.mask || ((this.mask[n >> 3] >> (7 - (n & 7))) & 1) === 1
+  }
   // The key with the count-th largest weight of a query ends its list; of equal weights the earlier key counts.
   top(i, count) {
     const name = `${i}|${count}`

@@ -51,6 +51,7 @@ class LinksPicture extends View {
         ctx.fillRect(x, y - thick / 2, 40, thick)
       },
     }))
+    if (data.sides.some((side) => side.mask)) items.push({ text: label.masked, width: 0, paint: () => {} })
     if (data.sides.some((side) => side.rounded)) items.push({ text: label.legend_rounded, width: 0, paint: () => {} })
     return items
   }
