@@ -25,7 +25,7 @@ from posviz.models.pretrained.families import Family, Stack
 from posviz.models.pretrained.layers import Captured, LayerTrace, ModelDims, frozen
 from posviz.models.pretrained.limits import Limits
 from posviz.models.pretrained.record import Record, output_of
-from posviz.types import PieceInfo, Refusal, Text, Tokens, whole_number
+from posviz.types import PieceInfo, Refusal, Text, Tokens, shown, whole_number
 
 MAX_ID = 1_000_000  # largest position a token may claim in a rotary or bias model
 
@@ -131,7 +131,7 @@ class Pretrained:
             return None
         positions = self._checked(tokens, positions)
         with self.lock, self._operated(len(tokens), positions):
-            logits = self.network(**self._inputs(tokens, positions)).logits[0].double()
+            logits = self._run(tokens, positions).logits[0].double()
         target = torch.tensor(tokens.ids)
         if self.family.decoder is None:
             logits, target = logits[:-1], target[1:]
@@ -143,7 +143,7 @@ class Pretrained:
         positions = self._checked(tokens, positions)
         self.limits.check_sentence(len(tokens), self.n_layers, self.n_heads, self.position.rows)
         with self.lock, self._operated(len(tokens), positions), self._recorded() as record:
-            self.network(**self._inputs(tokens, positions))
+            self._run(tokens, positions)
         family = self.family
         hidden, last = record.hidden(family.stack, self.n_layers)
         layers = tuple(self._layer(record, family.stack, i, tokens, positions) for i in range(self.n_layers))
@@ -192,6 +192,21 @@ class Pretrained:
         for place in positions.ids:
             whole_number("position", place, 0, last)
         return positions
+
+    def _run(self, tokens: Tokens, positions: Positions) -> Any:
+        """The forward pass; a config that contradicts itself may only fail here."""
+        try:
+            return self.network(**self._inputs(tokens, positions))
+        except Exception as error:
+            raise Refusal(
+                Text(
+                    "{name} cannot be computed on this sentence: {why}",
+                    "{name} 在这个句子上算不出来：{why}",
+                ),
+                field="model",
+                name=shown(self.name),
+                why=shown(" ".join(str(error).split()) or type(error).__name__, 160),
+            ) from None
 
     def _inputs(self, tokens: Tokens, positions: Positions) -> dict[str, Any]:
         ids = torch.tensor([tokens.ids])
@@ -296,7 +311,7 @@ class Pretrained:
             tokens=tokens,
             spec=spec,
             dims=dims,
-            mask=tower.mask,
+            mask=self._mask(tower),
             scale=float(attention.scaling),
             allowed=self._allowed(attention, tower, len(tokens), len(keys or tokens)),
             key_tokens=keys,
@@ -320,11 +335,17 @@ class Pretrained:
             return None
         return record.biases[tower.attention]
 
+    def _mask(self, tower: Stack) -> str:
+        """The tower's; a BERT may be set to read like a decoder."""
+        reads_back = self.family.decoder is None and getattr(self.config, "is_decoder", False)
+        return "causal" if reads_back else tower.mask
+
     def _allowed(self, attention: nn.Module, tower: Stack, rows: int, columns: int) -> np.ndarray:
-        if tower.mask != "causal":
+        if self._mask(tower) != "causal":
             return np.ones((rows, columns), bool)
         behind = np.arange(rows)[:, None] - np.arange(columns)[None, :]
-        window = getattr(attention, "sliding_window", None) or columns
+        own = self.config if self.config.model_type == "mistral" else attention  # where a family keeps its window
+        window = getattr(own, "sliding_window", None) or columns
         return (behind >= 0) & (behind < window)
 
     def _shares(self, record: Record, dims: ModelDims) -> dict[str, torch.Tensor]:
