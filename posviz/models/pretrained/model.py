@@ -6,7 +6,7 @@ model's own.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +27,7 @@ from posviz.models.pretrained.limits import Limits
 from posviz.models.pretrained.record import Record, output_of
 from posviz.types import PieceInfo, Refusal, Text, Tokens, shown, whole_number
 
+Progress = Callable[[float, Text], None]
 MAX_ID = 1_000_000  # largest position a token may claim in a rotary or bias model
 
 
@@ -126,35 +127,46 @@ class Pretrained:
     @torch.inference_mode()
     def losses(self, tokens: Tokens, positions: Positions | None = None) -> np.ndarray | None:
         """Nats of every next token, float64: (L - 1,) of a decoder, (L,) of an encoder-decoder that copies the
-        sentence; None where the model does not predict the next token."""
+        sentence; None where the model does not predict the next token. A trace holds them, too."""
         if not self.has_head:
             return None
         positions = self._checked(tokens, positions)
         with self.lock, self._operated(len(tokens), positions):
-            logits = self._run(tokens, positions).logits[0].double()
-        target = torch.tensor(tokens.ids)
+            return self._losses(self._run(tokens, positions), tokens)
+
+    def _losses(self, out: Any, tokens: Tokens) -> np.ndarray | None:
+        if not self.has_head:
+            return None
+        logits, target = out.logits[0], torch.tensor(tokens.ids)
         if self.family.decoder is None:
             logits, target = logits[:-1], target[1:]
-        return frozen(functional.cross_entropy(logits, target, reduction="none"))
+        # a few rows at a time: all of them as float64 would be 200 MB for 512 tokens of a large vocabulary
+        rows = zip(logits.split(64), target.split(64), strict=True)
+        parts = [functional.cross_entropy(part.double(), goal, reduction="none") for part, goal in rows]
+        return frozen(torch.cat(parts)) if len(target) else None
 
     @torch.inference_mode()
-    def trace(self, tokens: Tokens, positions: Positions | None = None) -> ModelTrace:
-        """Every layer's attention. An encoder-decoder's decoder reads the sentence too, one place behind."""
+    def trace(
+        self, tokens: Tokens, positions: Positions | None = None, *, progress: Progress | None = None
+    ) -> ModelTrace:
+        """Every layer's attention. An encoder-decoder's decoder reads the sentence too, one place behind.
+
+        progress: called with a share from 0 to 1 and what is being done, layer by layer.
+        """
         positions = self._checked(tokens, positions)
         self.limits.check_sentence(len(tokens), self.n_layers, self.n_heads, self.position.rows)
-        with self.lock, self._operated(len(tokens), positions), self._recorded() as record:
-            self._run(tokens, positions)
+        with self.lock, self._operated(len(tokens), positions), self._recorded(progress) as record:
+            losses = self._losses(self._run(tokens, positions), tokens)
         family = self.family
         hidden, last = record.hidden(family.stack, self.n_layers)
         layers = tuple(self._layer(record, family.stack, i, tokens, positions) for i in range(self.n_layers))
         if family.decoder is None or not self._has_decoder:
-            return ModelTrace(tokens, hidden, layers, last)
-        reading = self.reading(tokens)
-        depth = self._decoder_layers
+            return ModelTrace(tokens, hidden, layers, last, losses=losses)
+        reading, depth = self.reading(tokens), self._decoder_layers
         own_hidden, own_last = record.hidden(family.decoder, depth)
         own = tuple(self._layer(record, family.decoder, i, reading, positions) for i in range(depth))
         cross = tuple(self._layer(record, family.cross, i, reading, positions, keys=tokens) for i in range(depth))
-        return ModelTrace(tokens, hidden, layers, last, ModelTrace(reading, own_hidden, own, own_last), cross)
+        return ModelTrace(tokens, hidden, layers, last, ModelTrace(reading, own_hidden, own, own_last), cross, losses)
 
     def reading(self, tokens: Tokens) -> Tokens:
         """What the decoder of an encoder-decoder reads: its start token, then the sentence without its last one."""
@@ -256,7 +268,7 @@ class Pretrained:
         return make("t5", num_buckets=spec.num_buckets, max_distance=spec.max_distance, bidirectional=False)
 
     @contextmanager
-    def _recorded(self) -> Iterator[Record]:
+    def _recorded(self, progress: Progress | None) -> Iterator[Record]:
         record = Record()
         with ExitStack() as stack:
             paths = [self.family.table, self.family.norm, *self.family.words]
@@ -272,6 +284,11 @@ class Pretrained:
                 module = self.network.get_submodule(path)
                 hook = module.register_forward_hook(record.hook(path), with_kwargs=True)
                 stack.callback(hook.remove)
+            if progress:
+                blocks = [tower.block.format(i=i) for tower, depth in towers[:2] for i in range(depth)]
+                for done, path in enumerate(blocks, 1):
+                    hook = _telling(progress, done / len(blocks), done, len(blocks))
+                    stack.callback(self.network.get_submodule(path).register_forward_hook(hook).remove)
             if self.family.kind == "bias":
                 for tower, _ in towers[:2]:
                     table = self._get(tower.attention, 0).relative_attention_bias
@@ -361,3 +378,9 @@ class Pretrained:
             weights = [self._get(path).weight for path in family.stack.qkv[:2]]
         q, k = (split_heads(functional.linear(position, w), dims.n_heads) for w in weights)
         return {"position": position, "q_position": q, "k_position": k}
+
+
+def _telling(progress: Progress, share: float, done: int, count: int) -> Any:
+    """A hook that says that a layer is done."""
+    text = Text("layer {done} of {count}", "第 {done} 层，共 {count} 层").filled(done=done, count=count)
+    return lambda module, args, out: progress(share, text)
