@@ -178,11 +178,6 @@ def proof(scene: Scene) -> list[blocks.Number]:
         ),
         beside(found.distances.explained, found.distances.chance, _("of the similarity is a matter of distance alone")),
         beside(found.waves.total, found.waves.chance, _("of the variance is one sinusoid for each dimension")),
-        blocks.Number(
-            f"{len(found.norms.outliers):,}",
-            _("rows of unusual length"),
-            _("more than {n:g} robust deviations from the median").format(n=core.OUTLIER),
-        ),
     ]
 
 
@@ -203,6 +198,11 @@ def numbers(scene: Scene) -> None:
         ),
         (_("alike to sinusoids up to rotation (linear CKA)"), f"{found.sinusoids.alike:.3f}", dash),
         (_("median length of a row"), blocks.compact(found.norms.median), dash),
+        (
+            _("rows of unusual length: more than {n:g} robust deviations from the median").format(n=core.OUTLIER),
+            f"{len(found.norms.outliers):,}",
+            dash,
+        ),
     ]
     remark = _("By chance: what random numbers of this size give. Sinusoids: base 10000, as wide as the table.")
     if found.pairs < len(scene.values):
