@@ -161,7 +161,9 @@ def _remark(scene: Scene) -> str:
 
 # ---------------------------------------------------------------- numbers
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.1f} %"
+    """Whole percents, but nothing is rounded to all or to less than a tenth of its size."""
+    whole = min(abs(share), abs(1 - share)) < 1e-9 or 0.0995 <= share < 0.985
+    return f"{100 * share:.0f} %" if whole else f"{100 * share:.1f} %"
 
 
 def proof(scene: Scene) -> list[blocks.Number]:
