@@ -14,6 +14,7 @@ ARGS    ?=
 PY          := $(VENV)/bin/python
 RUN_STAMP   := $(VENV)/.posviz-run
 DEV_STAMP   := $(VENV)/.posviz-dev
+MODEL_STAMP := $(VENV)/.posviz-models
 BENCH_STAMP := $(VENV)/.posviz-bench
 
 CODE := app.py pages posviz scripts tests benchmarks
@@ -37,7 +38,7 @@ NO_BROWSER = No Chromium was found, so the browser tests cannot run: install it 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run dev test lint format bench messages install browser clean
+.PHONY: help run dev test lint format bench models messages install browser clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +65,9 @@ format: $(DEV_STAMP)  ## rewrite the code in the project's style
 
 bench: $(BENCH_STAMP)  ## measure posviz beside other tools; prints one table
 	@HF_HUB_OFFLINE=1 $(PY) -m benchmarks $(ARGS)
+
+models: $(MODEL_STAMP)  ## fetch two real models (176 MB) into models/, once
+	@$(PY) -m posviz.models.fetch $(ARGS)
 
 messages: $(DEV_STAMP)  ## collect the messages, update and compile the translations
 	@mkdir -p build
@@ -101,9 +105,14 @@ $(RUN_STAMP): requirements.txt scripts/install.py | $(PY)
 	@$(PY) scripts/install.py requirements.txt
 	@touch $@
 
-$(DEV_STAMP): requirements.txt requirements-dev.txt scripts/install.py | $(PY)
+$(DEV_STAMP): requirements.txt requirements-models.txt requirements-dev.txt scripts/install.py | $(PY)
 	@echo "Installing what posviz and its tests need into $(VENV) (once; a few minutes)"
 	@$(PY) scripts/install.py requirements-dev.txt
+	@touch $@ $(RUN_STAMP) $(MODEL_STAMP)
+
+$(MODEL_STAMP): requirements.txt requirements-models.txt scripts/install.py | $(PY)
+	@echo "Installing what real models need into $(VENV) (once)"
+	@$(PY) scripts/install.py requirements.txt requirements-models.txt
 	@touch $@ $(RUN_STAMP)
 
 $(BENCH_STAMP): requirements-bench.txt requirements-compared.txt $(DEV_STAMP)

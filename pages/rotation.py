@@ -1,27 +1,22 @@
-"""Rotation: RoPE turns queries and keys; only the difference of positions counts."""
+"""Rotation: RoPE turns queries and keys; only the difference of positions counts. And films of what it depends on."""
 
 from posviz.ui import shell
-from posviz.ui.lang import _
-from posviz.ui.scenes import rotation
+from posviz.ui.scenes import films
 
 setting = shell.open_page()
-shell.header(
-    setting,
-    _("How does RoPE keep only the distance?"),
-    _("Query and key turn by their own positions; move both, and the angles between them and the score stand still."),
-    strip=False,
-    tools=lambda: rotation.toolbar(setting),
-)
+film = films.chosen()
+shell.header(setting, film.question(), film.claim(), strip=False)
+films.tools(setting, film)
 with shell.guard():
-    scene = rotation.build(setting)
-    rotation.show(scene)
-    rotation.remark(setting)
-    shell.proof(rotation.proof(scene))
-    rotation.digits_error(scene)
+    scene = film.build(setting)
+    film.show(scene)
+    film.remark(setting, scene)
+    shell.proof(film.proof(scene))
+    film.more(scene)
     shell.details(
         "rotation",
-        formula=lambda: rotation.formula(scene),
-        code=lambda: rotation.code(setting, scene),
-        save=lambda: rotation.downloads(setting, scene),
-        badge=shell.untrained(setting),
+        formula=lambda: film.formula(scene),
+        code=lambda: film.code(setting, scene),
+        save=lambda: film.downloads(setting, scene),
+        badge=film.badge(setting),
     )

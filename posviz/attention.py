@@ -87,6 +87,7 @@ def attend(
             Projections(*(w.to(dtype) for w in _kept_projections(dims.d_model, seed))),
             seed=seed,
             mask=mask,
+            keep_w_o=False,  # the seed says it all, and many traces are kept
         )
 
 
@@ -140,8 +141,11 @@ def trace(
     seed: int,
     mask: str,
     added: torch.Tensor | None = None,
+    keep_w_o: bool = True,
 ) -> AttentionTrace:
     """The layer itself, for any embedding (L, d_model), module and projections.
+
+    keep_w_o: whether the trace holds on to the output projection (no copy is made).
 
     added: what position has already put into this layer's input beside ``embedding``, (L, d_model); a model
     of several layers embeds once, so that only its first layer can tell content from position. By default
@@ -203,6 +207,7 @@ def trace(
         weights=read_only(weights),
         head_outputs=read_only(head_outputs),
         output=read_only(output),
+        w_o=_view(projections.w_o.unflatten(0, (dims.n_heads, -1))) if keep_w_o else None,
     )
 
 
@@ -256,6 +261,13 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 def join_heads(x: torch.Tensor) -> torch.Tensor:
     """(..., H, L, e) -> (..., L, H, e) -> (..., L, d)"""
     return x.transpose(-3, -2).flatten(-2)
+
+
+def _view(x: torch.Tensor) -> np.ndarray:
+    """The tensor's own memory, read-only."""
+    array = x.detach().numpy()
+    array.flags.writeable = False
+    return array
 
 
 def allowed_cells(length: int, mask: str) -> torch.Tensor:

@@ -10,10 +10,12 @@ import torch
 from posviz import similarity, views
 from posviz.encodings import Encoding
 from posviz.encodings.base import PositionModule
-from posviz.rotation import pair_dims
+from posviz.rotation import pair_dims, rotate
 from posviz.types import Dims, Refusal, Text, read_only, shown
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
+ROUNDED = ("positions", "frequencies", "angle")  # what of p w is rounded: one factor, the other, both and the product
+SEEN = 0.1  # radians, six degrees: an error that the eye sees on a clock
 
 
 def dtype_named(name: str) -> torch.dtype:
@@ -31,6 +33,53 @@ def dtype_named(name: str) -> torch.dtype:
 def angles(positions: torch.Tensor, frequencies: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """p * w in ``dtype`` from the start: (len,) and (n,) -> (len, n) of that dtype."""
     return positions.to(dtype)[:, None] * frequencies.to(dtype)
+
+
+def rounded_angles(positions: torch.Tensor, frequencies: torch.Tensor, name: str, what: str) -> torch.Tensor:
+    """p * w where only ``what`` is rounded to the dtype: (len,) and (n,) -> (len, n) float64.
+
+    "positions": position ids kept in the dtype; "frequencies": inv_freq kept in it; "angle": both, and their product.
+    """
+    if what not in ROUNDED:
+        raise Refusal(
+            Text("`rounded` must be one of {allowed}, got {got}", "`rounded` 只能是 {allowed} 之一，现在是 {got}"),
+            field="rounded",
+            allowed=", ".join(ROUNDED),
+            got=shown(what),
+        )
+    dtype = dtype_named(name)
+    if what == "angle":
+        return angles(positions, frequencies, dtype).double()
+    p, w = positions.double(), frequencies.double()
+    p, w = (p.to(dtype).double(), w) if what == "positions" else (p, w.to(dtype).double())
+    return p[:, None] * w
+
+
+def angle_errors(frequencies: np.ndarray, length: int, name: str, what: str) -> np.ndarray:
+    """(length, n) radians from the exact angle to the rounded one at positions 0 .. length-1, the short way round."""
+    at, w = torch.arange(length), torch.tensor(np.array(frequencies))
+    exact = angles(at, w, torch.float64)
+    return views.wrapped((rounded_angles(at, w, name, what) - exact).numpy())
+
+
+def first_seen(errors: np.ndarray, limit: float = SEEN) -> np.ndarray:
+    """(n,) int64: the first position at which each pair is wrong by more than limit radians, -1 where none is."""
+    wrong = np.abs(errors) > limit
+    return read_only(np.where(wrong.any(axis=0), wrong.argmax(axis=0), -1))
+
+
+def score_drift(
+    q: np.ndarray, k: np.ndarray, frequencies: np.ndarray, pairing: str, pair: tuple[int, int], name: str, what: str
+) -> float:
+    """q turned to m times k turned to n with rounded angles, minus the same in float64; pair: (m, n)."""
+    scores = []
+    w = torch.tensor(np.array(frequencies))
+    for dtype in ("float64", name):
+        theta = rounded_angles(torch.tensor(pair), w, dtype, what)
+        x = torch.tensor(np.stack([q, k]))
+        turned = rotate(x, theta, pairing)
+        scores.append(float(turned[0] @ turned[1]))
+    return scores[1] - scores[0]
 
 
 def rounded(values: np.ndarray | torch.Tensor, dtype: torch.dtype) -> np.ndarray:

@@ -33,6 +33,15 @@ def tokenize(text: str, unit: str = "character") -> Tokens:
             allowed=", ".join(UNITS),
             got=shown(unit),
         )
+    check_characters(text)
+    pieces = {"character": _characters, "word": _words, "byte": _bytes}[unit](text)
+    if len(pieces) > MAX_TOKENS:
+        raise _too_long(Text("tokens", "个词元"), len(pieces), MAX_TOKENS)
+    return Tokens(text, tuple(pieces), tuple(map(_identity, pieces)), unit)
+
+
+def check_characters(text: str) -> None:
+    """Refuse what no tokenizer can take: more than 20,000 characters, or half a surrogate pair."""
     if len(text) > MAX_CHARACTERS:
         raise _too_long(Text("characters", "个字符"), len(text), MAX_CHARACTERS)
     for i, c in enumerate(text):
@@ -46,10 +55,6 @@ def tokenize(text: str, unit: str = "character") -> Tokens:
                 code=f"{ord(c):04X}",
                 i=i,
             )
-    pieces = {"character": _characters, "word": _words, "byte": _bytes}[unit](text)
-    if len(pieces) > MAX_TOKENS:
-        raise _too_long(Text("tokens", "个词元"), len(pieces), MAX_TOKENS)
-    return Tokens(text, tuple(pieces), tuple(map(_identity, pieces)), unit)
 
 
 def visible(piece: str) -> str:

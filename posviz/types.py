@@ -147,20 +147,42 @@ class Dims:
 
 
 @dataclass(frozen=True)
+class PieceInfo:
+    """What a model's own piece is made of.
+
+    written: as the vocabulary writes it (``##ing``, ``Ġdog``, ``æĪ``). raw: its UTF-8 bytes, empty for a
+    special token. special: added by the tokenizer or reserved. span: where it stands in the sentence,
+    [start, end) in characters; None for what is not there. Fragments of one character share its span.
+    """
+
+    written: str
+    raw: bytes = b""
+    special: bool = False
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
 class Tokens:
     """A sentence cut into tokens.
 
     text: the sentence as typed. pieces: what each token shows, in order. ids: one integer for each
-    piece; the same piece has the same id in every sentence. unit: "character", "word" or "byte".
+    piece; the same piece has the same id in every sentence. unit: "character", "word", "byte", or "piece"
+    for a model's own. infos: one for each of a model's own pieces, else empty.
     """
 
     text: str
     pieces: tuple[str, ...]
     ids: tuple[int, ...]
     unit: str = "character"
+    infos: tuple[PieceInfo, ...] = ()
 
     def __len__(self) -> int:
         return len(self.pieces)
+
+    @property
+    def special(self) -> tuple[bool, ...]:
+        """Which tokens are special ones, such as [CLS]."""
+        return tuple(info.special for info in self.infos) or (False,) * len(self.pieces)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -199,7 +221,12 @@ class AttentionTrace:
     allowed (L, L)          True where query i may look at key j
     weights (H, L, L)       softmax over the allowed keys; rows sum to 1, forbidden cells are 0
     head_outputs (H, L, e)  weights @ v
-    output (L, d)           concatenated heads times W_O, without the residual
+    output (L, d)           concatenated heads times W_O plus b_o, without the residual
+    w_o (H, e, d), b_o (d,) the output projection, head by head, where the trace keeps it
+    key_tokens              cross-attention: what k and v come from, Lk tokens; its (H, L, Lk) and (L, Lk)
+
+    q, k and v hold the projections' own offsets where a model has them, so that
+    scores = scale * q_rotated . k_rotated + bias is exact for every model.
     """
 
     tokens: Tokens
@@ -223,6 +250,26 @@ class AttentionTrace:
     weights: np.ndarray = field(repr=False)
     head_outputs: np.ndarray = field(repr=False)
     output: np.ndarray = field(repr=False)
+    w_o: np.ndarray | None = field(default=None, repr=False)
+    b_o: np.ndarray | None = field(default=None, repr=False)
+    key_tokens: Tokens | None = field(default=None, repr=False)
+
+    @property
+    def keys(self) -> Tokens:
+        """The tokens looked at: the sentence itself but in cross-attention."""
+        return self.key_tokens or self.tokens
+
+    def head_scores(self, head: int) -> np.ndarray:
+        """(L, L): the scores of one head; cheap also where the layer's would be large."""
+        return self.scores[head]
+
+    def head_weights(self, head: int) -> np.ndarray:
+        """(L, L): the weights of one head."""
+        return self.weights[head]
+
+    def head_parts(self, head: int) -> Mapping[str, np.ndarray]:
+        """name -> (L, L): the parts of the scores of one head."""
+        return {name: part[head] for name, part in self.parts.items()}
 
     @property
     def residual(self) -> np.ndarray:

@@ -12,11 +12,13 @@ import torch
 
 from posviz.encodings.model_rope import ModelRope
 from posviz.rope_scaling import DynamicNtk, Linear, Llama3, NtkAware, Scaling, Yarn, critical_dimension
+from posviz.rotation import inv_freq
 from posviz.similarity import rope_bound, rope_kernel
 from posviz.types import read_only
 
 FURTHEST = 262_144  # how far the context bound is looked for
 BLOCK = 512
+BLOCKS = 16  # blocks of distances looked at in one go
 SAMPLES = 32  # distances looked at in one column
 TURN = 2 * math.pi
 
@@ -66,11 +68,50 @@ def context_bound(frequencies: torch.Tensor) -> int | None:
     """The first distance k >= 1 with sum cos k w_i < 0, or None up to FURTHEST."""
     w = frequencies.to(torch.float64)
     near = torch.outer(torch.arange(BLOCK, dtype=torch.float64), w)
-    far = torch.outer(torch.arange(0, FURTHEST + 1, BLOCK, dtype=torch.float64), w)
-    # cos (a + b) w = cos aw cos bw - sin aw sin bw: a quarter of a million distances in two products
-    kernel = (far.cos() @ near.cos().T - far.sin() @ near.sin().T).flatten()[: FURTHEST + 1]
-    below = torch.nonzero(kernel < -1e-9)
-    return int(below[0]) if len(below) else None
+    near_cos, near_sin = near.cos().T, near.sin().T
+    blocks = torch.arange(0, FURTHEST + 1, BLOCK, dtype=torch.float64)
+    for part in blocks.split(BLOCKS):  # most are found early
+        far = torch.outer(part, w)
+        # cos (a + b) w = cos aw cos bw - sin aw sin bw: thousands of distances in two products
+        kernel = (far.cos() @ near_cos - far.sin() @ near_sin).flatten()
+        below = torch.nonzero(kernel < -1e-9)
+        if len(below):
+            found = int(part[0]) + int(below[0])
+            return found if found <= FURTHEST else None
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The same width under many bases, evenly spaced on a log scale: all of the same length.
+
+    bases (n,); frequencies (n, pairs) float64; critical_dimension (n,) int64 within ``length`` positions;
+    context_bound (n,) int64, the first distance with sum cos k w < 0, 0 where there is none up to FURTHEST.
+    """
+
+    length: int
+    bases: np.ndarray
+    frequencies: np.ndarray
+    critical_dimension: np.ndarray
+    context_bound: np.ndarray
+
+
+LOWEST_BASE, HIGHEST_BASE, PER_DECADE = 1e2, 1e7, 50
+
+
+def sweep(width: int, length: int) -> Sweep:
+    """Every base from 100 to ten million, PER_DECADE of them to a factor of ten."""
+    low, high = math.log10(LOWEST_BASE), math.log10(HIGHEST_BASE)
+    exponents = np.linspace(low, high, round((high - low) * PER_DECADE) + 1)
+    bases = [float(f"{10**exponent:.3g}") for exponent in exponents]
+    frequencies = [inv_freq(width, base) for base in bases]
+    return Sweep(
+        length,
+        read_only(np.array(bases)),
+        read_only(torch.stack(frequencies).numpy()),
+        read_only(np.array([critical_dimension(width, base, length) for base in bases])),
+        read_only(np.array([context_bound(w) or 0 for w in frequencies])),
+    )
 
 
 def spans(rope: ModelRope, trained: int, wanted: int) -> tuple[np.ndarray, np.ndarray]:

@@ -41,8 +41,8 @@ def theirs(config: dict, layer: str, seq_len: int | None) -> tuple[np.ndarray, f
     config = config.get("text_config", config)
     known = config["model_type"] in CONFIG_MAPPING  # InternLM2 brings its own code, a Llama
     cls = CONFIG_MAPPING[config["model_type"]] if known else LlamaConfig
-    if config["model_type"] == "qwen2_5_vl":
-        cls = CONFIG_MAPPING["qwen2_5_vl_text"]
+    if config["model_type"] in ("qwen2_vl", "qwen2_5_vl"):
+        cls = CONFIG_MAPPING[f"{config['model_type']}_text"]
     made = cls(**{key: value for key, value in config.items() if key != "model_type"})
     made.standardize_rope_params()
     given = made.rope_parameters[layer] if layer else made.rope_parameters

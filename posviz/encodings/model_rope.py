@@ -1,6 +1,6 @@
 """A real model's RoPE: the width of its head, its scaling and its trained length, as its config.json says."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
@@ -86,11 +86,14 @@ class ModelRope(Rope):
             whole_number("seq_len", seq_len, 1, MAX_POSITIONS)
         return self.scaling.inv_freq(self.width, self.base, seq_len)
 
+    def unscaled(self) -> "ModelRope":
+        """The same before scaling; the pairs that rest (proportional) rest here, too."""
+        rests = isinstance(self.scaling, Proportional)
+        return replace(self, scaling=Proportional(share=self.scaling.share) if rests else Scaling())
+
     def unscaled_inv_freq(self) -> torch.Tensor:
-        """The frequencies before scaling; the pairs that rest (proportional) rest here, too."""
-        if isinstance(self.scaling, Proportional):
-            return Proportional(share=self.scaling.share).inv_freq(self.width, self.base)
-        return Scaling().inv_freq(self.width, self.base)
+        """Its frequencies: (width/2,) float64."""
+        return self.unscaled().inv_freq()
 
     def attention_factor(self, seq_len: int | None = None) -> float:
         """What cos and sin are multiplied by; the same for every published scaling at every length."""

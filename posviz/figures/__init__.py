@@ -14,7 +14,7 @@ drawn as they are: tags, entities and formulas in a token or a title are charact
 from posviz.figures.clocks import rotation_clock
 from posviz.figures.curves import similarity_curves
 from posviz.figures.heads import attention_difference, attention_heads
-from posviz.figures.losses import loss_by_position
+from posviz.figures.losses import loss_by_position, losses_before_after
 from posviz.figures.parts import score_parts
 from posviz.figures.tables import heatmap
 
@@ -23,6 +23,7 @@ __all__ = [
     "attention_heads",
     "heatmap",
     "loss_by_position",
+    "losses_before_after",
     "rotation_clock",
     "score_parts",
     "similarity_curves",

@@ -1,6 +1,6 @@
 """Loss of language models against position, in training and beyond it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,3 +92,72 @@ def loss_by_position(
         font={"size": SIZE, "color": css(colours.quiet)},
     )
     return result
+
+
+BEFORE, AFTER = Text("intact", "原样"), Text("operated", "改动后")
+
+
+def losses_before_after(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    pieces: Mapping[str, Sequence[str]],
+    *,
+    width: int = 900,
+    height: int = 320,
+    title: str = "",
+    dark: bool = False,
+    parameters: str = "",
+    lang: str = "en",
+) -> go.Figure:
+    """Loss of every next token of A and B, dotted before an operation on the model and drawn through after it.
+
+    before, after: "A" and "B" -> (n,) nats. pieces: "A" and "B" -> the n tokens that are guessed.
+    Raises :class:`posviz.Refusal`.
+    """
+    colours = palette(dark)
+    lines = []
+    for side, ink in (("A", colours.a), ("B", colours.b)):
+        for values, name, dash in ((before[side], BEFORE, "dot"), (after[side], AFTER, "solid")):
+            checked = numbers(f"{side}, {name.en}", values, "(n,)")
+            words = pieces[side]
+            if len(words) != len(checked):
+                raise Refusal(
+                    Text(
+                        "there must be one token for each of the {n} losses of {side}, got {got}",
+                        "{side} 的 {n} 个损失要各有一个词元，现在有 {got} 个",
+                    ),
+                    field="pieces",
+                    n=len(checked),
+                    side=side,
+                    got=len(words),
+                )
+            lines.append(
+                go.Scatter(
+                    x=np.arange(1, len(checked) + 1),
+                    y=checked,
+                    name=plain(f"{side}, {name(lang)}"),
+                    mode="lines+markers",
+                    line={"color": css(ink), "width": 2.5, "dash": dash},
+                    marker={"size": 6},
+                    customdata=[[plain(word)] for word in words],
+                    hovertemplate=f"<b>{side} · %{{customdata[0]}}</b>, {plain(name(lang))}<br>%{{y:.3f}}<extra></extra>",
+                )
+            )
+    longest = max(len(values) for values in pieces.values())
+    return figure(
+        lines,
+        colours,
+        Frame(width, height, left=84, right=24, bottom=112),
+        title=title or TITLE(lang),
+        parameters=parameters,
+        showlegend=True,
+        legend={
+            "font": {"size": SIZE, "color": css(colours.text)},
+            "bgcolor": "rgba(0,0,0,0)",
+            **{"orientation": "h", "x": 0, "y": -62 / height, "yanchor": "top"},
+        },
+        hovermode="closest",
+        xaxis=axis(colours, X_LABEL(lang), showline=True, linecolor=css(colours.line), ticks="outside")
+        | {"dtick": max(1, -(-longest // 16))},
+        yaxis=axis(colours, Y_LABEL(lang)) | {"showgrid": True, "gridcolor": css(colours.line)},
+    )

@@ -15,16 +15,36 @@ class ModelTrace:
 
     hidden (N + 1, L, d)   the residual stream: what enters the first layer, then what leaves each one
     layers                 one AttentionTrace a layer; its ``embedding`` is that layer's normalised input
+    last (L, d)            what leaves the model: hidden[-1] after the final norm; None without a final norm
+    decoder, cross         of an encoder-decoder: the decoder's own trace, and its layers' cross-attention
+                           (queries: ``decoder.tokens``, keys: ``tokens``); else None and ()
     """
 
     tokens: Tokens
     hidden: np.ndarray = field(repr=False)
     layers: tuple[AttentionTrace, ...] = field(repr=False)
+    last: np.ndarray | None = field(default=None, repr=False)
+    decoder: "ModelTrace | None" = field(default=None, repr=False)
+    cross: tuple[AttentionTrace, ...] = field(default=(), repr=False)
 
     @property
     def pooled(self) -> np.ndarray:
-        """(d,): mean over tokens of what leaves the last layer, a sentence vector."""
-        return self.hidden[-1].mean(axis=0)
+        """(d,): mean over tokens of what leaves the model, a sentence vector."""
+        return (self.hidden[-1] if self.last is None else self.last).mean(axis=0)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """What a model is told about the places of the words instead of 0, 1, 2 ...
+
+    ids: the position each token claims, whole numbers from 0, the default counts; a token's neighbours in the
+    mask stay who they are. mean: every token gets the mean row of the table (absolute models only).
+    bias: False takes the bias away (bias models only).
+    """
+
+    ids: tuple[int, ...] | None = None
+    mean: bool = False
+    bias: bool = True
 
 
 class Model(Protocol):
@@ -32,6 +52,7 @@ class Model(Protocol):
 
     name: str
     n_layers: int
+    max_tokens: int
 
     @property
     def badge(self) -> Text:

@@ -29,15 +29,16 @@ def claim(sentence: str, *, width: str = "stretch") -> None:
     st.html(f'<p class="pv-claim">{escape(sentence)}</p>', width=width)
 
 
-def strip(a: Tokens, b: Tokens) -> None:
-    """Both sentences as tokens with their positions: the audience's anchor."""
-    st.html(f'<div class="pv-strip">{_row(a, "a")}{_row(b, "b")}</div>', width="content")
+def strip(a: Tokens, b: Tokens, places: tuple[Sequence[object], Sequence[object]] | None = None) -> None:
+    """Both sentences as tokens with their positions: the audience's anchor. places: other positions than 0, 1, 2 ..."""
+    told = places or (range(len(a)), range(len(b)))
+    st.html(f'<div class="pv-strip">{_row(a, "a", told[0])}{_row(b, "b", told[1])}</div>', width="content")
 
 
-def _row(tokens: Tokens, side: str) -> str:
+def _row(tokens: Tokens, side: str, places: Sequence[object]) -> str:
     cells = [
-        f'<span class="pv-token" title="{escape(label)}"><bdi>{escape(visible(piece))}</bdi><sub>{i}</sub></span>'
-        for i, (piece, label) in enumerate(zip(tokens.pieces, tokens.labels, strict=True))
+        f'<span class="pv-token{" pv-special" if special else ""}" title="{escape(hint)}"><bdi>{escape(visible(piece))}</bdi><sub>{escape(str(place))}</sub></span>'
+        for place, piece, hint, special in zip(places, tokens.pieces, _hints(tokens), tokens.special, strict=True)
     ][:STRIP_LIMIT]
     more = len(tokens) - len(cells)
     if more > 0:
@@ -45,6 +46,16 @@ def _row(tokens: Tokens, side: str) -> str:
     hint = _("type a sentence in the sidebar")  # not inside the f-string: Babel on Python 3.11 would miss it
     body = "".join(cells) or f'<span class="pv-more">{escape(hint)}</span>'
     return f'<div class="pv-{side}"><b>{side.upper()}</b>{body}</div>'
+
+
+def _hints(tokens: Tokens) -> list[str]:
+    """What the pointer shows of each token: its label; of a model's own pieces also how it writes them, and the bytes."""
+    if tokens.unit != "piece":
+        return list(tokens.labels)
+    return [
+        f"{label} · {info.written} · {info.raw.hex(' ').upper()}" if info.raw else f"{label} · {info.written}"
+        for label, info in zip(tokens.labels, tokens.infos, strict=True)
+    ]
 
 
 class Number(NamedTuple):

@@ -5,14 +5,21 @@ so that a server's memory stays bounded whatever its visitors ask for. functools
 asks up to thirty times a run, and Streamlit's takes a millisecond to answer, this one a microsecond.
 """
 
+import threading
+from collections import OrderedDict
 from functools import lru_cache
+from typing import Any
 
 import torch
 
 from posviz import attention, compare, comparison, myths, views, workbench
 from posviz.encodings import Encoding
-from posviz.models.base import ModelTrace
+from posviz.models import surgery
+from posviz.models.base import Model, ModelTrace
 from posviz.models.twins import store
+from posviz.models.untrained import Untrained
+from posviz.survey import Survey
+from posviz.survey import survey as make_survey
 from posviz.types import AttentionTrace, Dims, Refusal, Text, Tokens
 
 LARGE = 250_000  # numbers in a result of which only a few are kept
@@ -65,6 +72,64 @@ def twin_trace(name: str, sentence: str) -> ModelTrace:
     """Every layer of the trained twin of that name on a sentence."""
     twin = store.load(name)
     return twin.trace(twin.tokenize(sentence))
+
+
+def model_trace(model: Model, name: str, sentence: str) -> ModelTrace:
+    """Every layer of a model on a sentence. name: of a model that is loaded once for all."""
+    if isinstance(model, Untrained):
+        tokens = model.tokenize(sentence)
+        keep = _large_untrained if model.dims.n_heads * len(tokens) ** 2 > LARGE // 7 else _small_untrained
+        return keep(model, tokens)
+    if name.startswith("twin:"):
+        return twin_trace(model.name, sentence)
+    with _pretrained_lock:  # two visitors who ask for the same wait for one computation
+        return _pretrained_trace(model, sentence)
+
+
+@lru_cache(maxsize=4)  # two sentences of two models; 512 tokens of 12 layers are 240 MB
+def _pretrained_trace(model: Model, sentence: str) -> ModelTrace:
+    return model.trace(model.tokenize(sentence))
+
+
+_pretrained_lock = threading.Lock()
+
+
+def outcome(model: Model, name: str, a: str, b: str, operation: surgery.Operation) -> surgery.Outcome:
+    """:func:`posviz.models.surgery.operate`, kept; the intact traces are those of every page."""
+    if name.startswith("twin:"):
+        return _twin_outcome(model, name, a, b, operation)
+    with _outcome_lock:  # two visitors who ask for the same wait for one computation
+        return _pretrained_outcome(model, name, a, b, operation)
+
+
+def _outcome(model: Model, name: str, a: str, b: str, operation: surgery.Operation) -> surgery.Outcome:
+    before = tuple(model_trace(model, name, sentence) for sentence in (a, b))
+    return surgery.operate(model, before[0].tokens, before[1].tokens, operation, before=before)
+
+
+_twin_outcome = lru_cache(maxsize=32)(_outcome)
+_pretrained_outcome = lru_cache(maxsize=2)(_outcome)  # the largest hold four traces, 500 MB of their own
+_outcome_lock = threading.Lock()
+
+
+def _untrained(model: Untrained, tokens: Tokens) -> ModelTrace:
+    return model.trace(tokens)
+
+
+_small_untrained = lru_cache(maxsize=32)(_untrained)
+_large_untrained = lru_cache(maxsize=2)(_untrained)
+
+_SURVEYS: OrderedDict[tuple, Survey] = OrderedDict()
+
+
+def survey(scene: Any) -> Survey:
+    """Of a Studio scene: made once for its model, sentences and treatment of special tokens (``scene.key``)."""
+    found = _SURVEYS.get(scene.key)
+    if found is None:
+        found = _SURVEYS[scene.key] = make_survey(scene.layers("a"), scene.layers("b"))
+        while len(_SURVEYS) > 16:
+            _SURVEYS.popitem(last=False)
+    return found
 
 
 @lru_cache(maxsize=256)

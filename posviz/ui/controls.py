@@ -11,6 +11,9 @@ from posviz.types import LANGUAGES, MAX_HEADS, Refusal
 from posviz.ui import state
 from posviz.ui.lang import NAMES, _, current
 
+# The groups of shared controls in the sidebar; a page names those that change it (shell.PAGES).
+PARTS = ("sentences", "encoding", "sizes", "base", "more")
+
 # (A, B, unit): two reversals, the same words twice, 20 characters with the lines exchanged, English.
 PRESETS = (
     ("我爱你", "你爱我", "character"),
@@ -121,10 +124,18 @@ def number(
     )
 
 
-def words(name: str, label: str, *, placeholder: str = "", width: int | str = "stretch") -> None:
-    """A line of text, committed with Enter."""
-    key = f"w_{name}"
-    st.session_state[key] = state.raw(name)
+def words(
+    name: str,
+    label: str,
+    *,
+    placeholder: str = "",
+    width: int | str = "stretch",
+    at: str = "",
+    shown: str | None = None,
+) -> None:
+    """A line of text, committed with Enter. at, shown: as :func:`pick` has them."""
+    key = f"w_{name}{at}"
+    st.session_state[key] = state.raw(name) if shown is None else shown
     st.text_input(
         label,
         key=key,
@@ -161,14 +172,17 @@ def mask_names() -> dict[str, str]:
     return {"none": _("full"), "causal": _("causal")}
 
 
-def sidebar(pages: Sequence[st.Page]) -> Callable[[], None]:
-    """Brand, language, pages, sentences, encoding, sizes: the same on every page.
+def sidebar(pages: Sequence[st.Page], parts: Sequence[str] = PARTS) -> Callable[[], None]:
+    """Brand, language, pages; then those of the shared controls that change the page, always in the same order.
 
     Draws the sentences, which a page needs, and returns what draws the rest in its place: a page is drawn
-    before it, so that the picture is the first to change.
+    before it, so that the picture is the first to change. Parameters whose controls are not shown keep their
+    values; the sentences' boxes hold theirs themselves, so on such pages they are only out of sight.
     """
     with st.sidebar:
-        head, sentences, rest = st.container(), st.container(), st.container()
+        head = st.container()
+        sentences = st.container(key=None if "sentences" in parts else "unused")
+        rest = st.container()
     with sentences:
         _sentences()
 
@@ -176,7 +190,7 @@ def sidebar(pages: Sequence[st.Page]) -> Callable[[], None]:
         with head:
             _head(pages)
         with rest:
-            _settings()
+            _settings(parts)
 
     return draw
 
@@ -190,12 +204,24 @@ def _head(pages: Sequence[st.Page]) -> None:
             st.page_link(page, label=page.title, width="stretch")
 
 
-def _settings() -> None:
-    pick("unit", _("cut into"), {"character": _("characters"), "word": _("words"), "byte": _("bytes")})
-    pick("encoding", _("position encoding"), encoding_names(), style="select")
-    with st.container():  # in a place of its own: what follows keeps its place, and "more" stays open
-        _knobs(st.session_state.get("w_encoding", "none"))
-    _sizes()
+def _settings(parts: Sequence[str]) -> None:
+    if "sentences" in parts:
+        pick("unit", _("cut into"), {"character": _("characters"), "word": _("words"), "byte": _("bytes")})
+    if "encoding" in parts:
+        pick("encoding", _("position encoding"), encoding_names(), style="select")
+        with st.container():  # in a place of its own: what follows keeps its place, and "more" stays open
+            _knobs(st.session_state.get("w_encoding", "none"))
+    if "sizes" in parts:
+        _sizes()
+    elif "base" in parts:
+        _base()
+    if "base" in parts:
+        _base_slider()
+    if "more" in parts:
+        _more()
+
+
+def _more() -> None:
     with st.expander(_("more")):
         number("seed", _("seed"), step=1, help=_("Draws the untrained embeddings, projections and tables."))
         pick("mask", _("mask"), mask_names())
@@ -292,8 +318,11 @@ def _sizes() -> None:
     with left:
         number("max_len", "max_len", step=16)
     with right:
-        number("base", "base", step=1000)
-    _base_slider()
+        _base()
+
+
+def _base() -> None:
+    number("base", "base", step=1000)
 
 
 def _width_step(heads: int) -> int:

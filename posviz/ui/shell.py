@@ -27,10 +27,11 @@ sys.setswitchinterval(0.0005)
 
 @dataclass(frozen=True)
 class PageInfo:
-    """One page: its file and URL, and its name in the navigation."""
+    """One page: its file and URL, its name in the navigation, and which of the sidebar's controls change it."""
 
     name: str
     title: str
+    controls: tuple[str, ...] = controls.PARTS
 
 
 PAGES = (
@@ -38,10 +39,12 @@ PAGES = (
     PageInfo("heatmap", N_("What an encoding looks like")),
     PageInfo("similarity", N_("How alike positions are")),
     PageInfo("rotation", N_("How RoPE turns")),
-    PageInfo("rope", N_("RoPE beyond its length")),
-    PageInfo("check", N_("Check my RoPE code")),
+    PageInfo("rope", N_("RoPE beyond its length"), ()),
+    PageInfo("check", N_("Check my RoPE code"), ("base",)),
     PageInfo("attention", N_("What every head looks at")),
-    PageInfo("twins", N_("What position teaches")),
+    PageInfo("studio", N_("Every head of a model")),
+    PageInfo("surgery", N_("A model without its positions"), ("sentences", "encoding")),
+    PageInfo("twins", N_("What position teaches"), ()),
     PageInfo("tables", N_("What a table has learned")),
     PageInfo("compare", N_("All encodings compared")),
     PageInfo("myths", N_("Myths, measured")),
@@ -76,7 +79,8 @@ def run() -> None:
     state.bind()
     pages = _pages()
     page = st.navigation(pages, position="hidden")
-    draw_sidebar = controls.sidebar(pages[: len(PAGES)])
+    info = next((info for info in PAGES if info.name == page.url_path), PAGES[0])
+    draw_sidebar = controls.sidebar(pages[: len(PAGES)], info.controls)
     st.session_state["_in_shell"] = True
     first = st.session_state.setdefault("_first", True)
     if first:  # somebody has come: the navigation at once, also where the page takes its time

@@ -18,10 +18,12 @@ import torch
 from posviz import encodings, text
 from posviz.attention import MASKS, MAX_SEED, check_length
 from posviz.encodings import Encoding, Knob
+from posviz.models.surgery import CHANGES, Operation
 from posviz.models.twins.corpus import FORMS
 from posviz.myths import MYTHS, VERDICTS
-from posviz.precision import DTYPES
+from posviz.precision import DTYPES, ROUNDED
 from posviz.similarity import KINDS
+from posviz.survey import AGGREGATES, SCORES
 from posviz.types import (
     LANGUAGES,
     MAX_D_MODEL,
@@ -38,6 +40,7 @@ from posviz.types import (
 from posviz.ui import models
 from posviz.ui.lang import _, current
 
+WATCH = ("one", "two", "base", "digits", "pairing")  # what moves on the Rotation page
 ROPE_VIEWS = ("ratio", "waves", "angles", "kernel", "needle")
 LONGEST_TEXT = 2**24  # positions on the RoPE workbench
 PRECISIONS = ("float32", "float64")  # attention; the pictures know narrower ones: precision.DTYPES
@@ -107,6 +110,11 @@ def _limited(low: int, high: int) -> Callable[[str, str], int]:
 def _optional(name: str, raw: str) -> int | None:
     """A whole number, or None where the URL leaves it out and the page chooses."""
     return read_int(name, raw, 0, 2 * MAX_LEN) if raw else None
+
+
+def _position(name: str, raw: str) -> int | None:
+    """The same for a position, which a real model may have many of."""
+    return read_int(name, raw, 0, LONGEST_TEXT) if raw else None
 
 
 def _layer(name: str, raw: str) -> str:
@@ -197,14 +205,37 @@ PARAMS: dict[str, Param] = {
         Param("with", "sinusoidal,learned,rope,alibi", lambda name, raw: _encoding_list(name, raw)),
         choice("trained", "on", ("on", "off")),
         Param("k", "5", _limited(0, MAX_LEN - 1)),
-        Param("m", "", _optional),
-        Param("n", "", _optional),
+        choice("watch", "one", WATCH),
+        Param("m", "", _position),
+        Param("n", "", _position),
         Param("qi", "", _optional),
         Param("ki", "", _optional),
         Param("pair", "", _optional),
+        Param("notch", "", _optional),
+        choice("rounded", "positions", ROUNDED),
         Param("cell", "", _cell),
         choice("model", "", ("", "twin", "untrained")),  # "": the twin of the encoding, if it has one
         Param("layer", "1", _limited(1, 12)),
+        Param("smodel", "", lambda name, raw: raw),  # "": the twin of the encoding
+        choice("sview", "grid", ("grid", "head", "lines", "weight", "steps", "all")),
+        choice("sspecial", "shown", ("shown", "hidden", "renormalised")),
+        choice("spart", "self", ("self", "decoder", "cross")),
+        Param("slayer", "", lambda name, raw: read_int(name, raw, 1, 200) if raw else None),
+        Param("shead", "", _optional),
+        choice("sside", "a", ("a", "b", "d")),
+        choice("smeasure", "", ("", *SCORES)),
+        choice("ssorted", "off", ("off", "on")),
+        choice("sown", "off", ("off", "on")),
+        Param("scell", "", lambda name, raw: _place(name, raw)),
+        Param("sstep", "1", _limited(1, 9)),
+        Param("sfrom", "0", lambda name, raw: read_float(name, raw, 0.0, 0.5)),
+        Param("stop", "0", lambda name, raw: int(_one_of(name, raw, ("0", "1", "3", "5")))),
+        Param("slines", "", lambda name, raw: _line_ends(name, raw)),
+        choice("sgather", "mean", AGGREGATES),
+        Param("slayers", "", lambda name, raw: _numbers(name, raw)),
+        Param("sheads", "", lambda name, raw: _numbers(name, raw)),
+        Param("op", "", lambda name, raw: _operation(name, raw)),  # "": the first that the model has
+        choice("stage", "after", ("before", "after", "change")),
         Param("opening", "春", lambda name, raw: raw),
         choice("form", "quatrain", FORMS),
         Param("temperature", "0.8", lambda name, raw: read_float(name, raw, 0.0, 5.0)),
@@ -237,6 +268,49 @@ PARAMS: dict[str, Param] = {
 def _encoding_list(name: str, raw: str) -> tuple[str, ...]:
     drawn = tuple(key for key, cls in encodings.ENCODINGS.items() if cls.kind != "none")
     return tuple(_one_of(name, part, drawn) for part in dict.fromkeys(raw.split(",")) if part)
+
+
+def _operation(name: str, raw: str) -> Operation | None:
+    """What the surgery page does to the positions, "shift.100": a change and its number."""
+    if not raw:
+        return None
+    change, dot, amount = raw.partition(".")
+    _one_of(name, change, tuple(CHANGES))
+    return Operation(change, read_int(name, amount, 0, CHANGES[change].high) if dot else None)
+
+
+def _numbers(name: str, raw: str) -> tuple[str, ...]:
+    """A list of whole numbers, "1,3", each as its text."""
+    return tuple(dict.fromkeys(str(read_int(name, part, 0, 999)) for part in raw.split(",") if part))
+
+
+def _place(name: str, raw: str) -> tuple[str, int, int] | None:
+    """A weight of the studio, "a.1.2": sentence, query, key."""
+    if not raw:
+        return None
+    side, *places = raw.split(".")
+    _one_of(name, side, ("a", "b"))
+    if len(places) != 2:
+        raise Refusal(
+            Text(
+                "`{name}` must be a sentence, query and key such as a.1.2, got {got}",
+                "`{name}` 应是句子、查询、键，例如 a.1.2，现在是 {got}",
+            ),
+            field=name,
+            name=name,
+            got=shown(raw),
+        )
+    i, j = (read_int(name, place, 0, MAX_LEN) for place in places)
+    return side, i, j
+
+
+def _line_ends(name: str, raw: str) -> dict[str, list[int]]:
+    """Chosen tokens of the studio's lines, "a3.bk0": query 3 of A, key 0 of B."""
+    found: dict[str, list[int]] = {"a": [], "b": [], "ak": [], "bk": []}
+    for part in filter(None, raw.split(".")):
+        group = part.rstrip("0123456789")
+        found[_one_of(name, group, tuple(found))].append(read_int(name, part.removeprefix(group), 0, MAX_LEN))
+    return found
 
 
 def _guesses(name: str, raw: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from posviz import attention, trained
 from posviz.models.base import ModelTrace
 from posviz.models.twins import corpus
 from posviz.models.twins.model import SPECS, Config, Twin
-from posviz.types import MAX_CHARACTERS, Refusal, Text, Tokens, read_only
+from posviz.types import MAX_CHARACTERS, PieceInfo, Refusal, Text, Tokens, read_only
 
 WEIGHTS = Path(__file__).with_name("weights")
 RESULTS = trained.RESULTS
@@ -123,7 +123,9 @@ class Trained:
         unknown = corpus.index()[corpus.UNKNOWN]
         pieces = [SHOWN[corpus.STARTS[form]]]
         pieces += [f"⟨{c}⟩" if i == unknown else c for c, i in zip(text, ids[1:], strict=True)]
-        return Tokens(text, tuple(pieces), tuple(ids), "character")
+        infos = [PieceInfo(corpus.STARTS[form], special=True)]
+        infos += [PieceInfo(c, c.encode("utf-8", "replace"), span=(i, i + 1)) for i, c in enumerate(text)]
+        return Tokens(text, tuple(pieces), tuple(ids), "character", tuple(infos))
 
     def unknown(self, text: str) -> str:
         """The characters of ``text`` that the twins have never learned, each once."""

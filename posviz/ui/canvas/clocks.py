@@ -40,7 +40,7 @@ LABELS = {
     "score": N_("score q·k/√d"),
     "drift": N_("largest change, both moving"),
     "expected": N_("should be 0"),
-    "keys": N_("space: play · ← →: move q · ⇧ ← →: move both · ↑ ↓: pair · [ ]: speed"),
+    "keys": N_("space: play · ← →: move q · , .: move k · ⇧ ← →: move both · ↑ ↓: pair · [ ]: speed"),
 }
 """Every text of the picture, in English; ``{name}`` is filled in by the browser."""
 

@@ -1,4 +1,4 @@
-// needs parts/labels.js, parts/cells.js, parts/heads_data.js, parts/heads_picture.js, parts/heads_panel.js
+// needs parts/labels.js, parts/part_colours.js, parts/cells.js, parts/heads_data.js, parts/heads_picture.js, parts/heads_panel.js
 // The Attention page. Columns are heads, rows A, B and A − B; a cell says where its weight comes from,
 // a head's name opens that head large.
 class HeadsView extends HeadsPanel {
@@ -31,6 +31,7 @@ class HeadsView extends HeadsPanel {
     this.previous.title = this.previous.ariaLabel = label.previous
     this.next.title = this.next.ariaLabel = label.next
     if (this.open !== null && this.open >= meta.heads) this.open = null
+    if (meta.opened) this.open = 0
     if (this.spot && !this.exists(this.spot)) this.spot = null
     if (this.pin && !this.exists(this.pin)) this.pin = null
     if (this.distance && this.open === null) this.distance = null
@@ -48,7 +49,7 @@ class HeadsView extends HeadsPanel {
     this.lastSelected = key
   }
   showState() {
-    for (const button of [this.back, this.previous, this.next]) button.style.display = this.open === null ? 'none' : ''
+    for (const button of [this.back, this.previous, this.next]) button.style.display = this.open === null || this.meta.opened ? 'none' : ''
     this.previous.disabled = this.open === 0
     this.next.disabled = this.open === this.meta.heads - 1
     const { dataset } = this.canvas
@@ -61,7 +62,7 @@ class HeadsView extends HeadsPanel {
     dataset.distance = String(this.distance?.x ?? '')
   }
   openHead(h) {
-    if (h !== null && (h < 0 || h >= this.meta.heads)) return
+    if (this.meta.opened || (h !== null && (h < 0 || h >= this.meta.heads))) return
     const focused = this.open !== h
     this.open = h
     Object.assign(this, { spot: null, distance: null, overTitle: null, panelShift: 0 })
@@ -157,7 +158,7 @@ class HeadsView extends HeadsPanel {
     return true
   }
   escape() {
-    if (this.open !== null) this.openHead(null)
+    if (this.open !== null && !this.meta.opened) this.openHead(null)
     else if (this.pin) this.choose(this.pin)
     else if (this.spot) this.point(null)
     else return false

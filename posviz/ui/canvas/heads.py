@@ -208,6 +208,7 @@ def bundle(
     columns: int | None = None,
     captions: Mapping[str, str] | None = None,
     selected: Cell | None = None,
+    opened: bool = False,
     labels: Mapping[str, str],
     alt: str,
     file: str,
@@ -221,6 +222,7 @@ def bundle(
     hold the whole under "scores"; without it the score is their sum. ``bias_by_distance`` is
     (D,) distances key - query and (H, D) biases. ``columns`` keeps that many heads (or a divisor of
     it) in a line, e.g. the heads of a layer. ``captions`` are short lines under "a", "b", "d".
+    ``opened``: the first head is shown large, and there is no way back to a grid.
     """
     texts = {**LABELS, **labels}
     given = {"a": (tokens_a, weights_a, allowed_a, 0.0), "b": (tokens_b, weights_b, allowed_b, 0.0)}
@@ -268,6 +270,7 @@ def bundle(
         if head_labels
         else [texts["head"].replace("{head}", str(h)) for h in range(heads)],
         "columns": columns,
+        "opened": opened,
         "captions": {"d": texts["caption_d"], **(captions or {})},
         "selected": _selected(selected, sizes, heads),
         "labels": texts,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -28,10 +28,12 @@ class Side:
     layer: str
     rope: ModelRope
     facts: workbench.Facts
+    unscaled: bool = False
 
     @property
     def title(self) -> str:
-        return f"{self.model.title} · {self.layer}" if self.layer else self.model.title
+        parts = (self.model.title, self.layer, _("unscaled") if self.unscaled else "")
+        return " · ".join(filter(None, parts))
 
     @property
     def label(self) -> str:
@@ -67,6 +69,16 @@ def build() -> Scene:
         for letter, (raw, model) in found.items()
     )
     return Scene(sides, wanted, state.get("rview"))
+
+
+def beside_unscaled(scene: Scene) -> Scene:
+    """One model twice: A without its scaling, B with it."""
+    (one,) = scene.sides
+    plain = one.rope.unscaled()
+    facts = cached.rope_facts(plain, one.facts.trained, scene.wanted)
+    return Scene(
+        (replace(one, rope=plain, facts=facts, unscaled=True), replace(one, letter="B")), scene.wanted, scene.view
+    )
 
 
 # ---- picture, numbers, words
@@ -220,35 +232,39 @@ print(rope.attention_factor(), workbench.facts(rope, {side.facts.trained}, {scen
 """
 
 
+def arrays(scene: Scene) -> dict[str, np.ndarray]:
+    """What a download of both sides holds."""
+    found = {}
+    for side in scene.sides:
+        name = side.letter.lower()
+        found[f"omega_{name}"] = side.rope.unscaled_inv_freq().numpy()
+        found[f"omega_scaled_{name}"] = side.rope.inv_freq(scene.wanted).numpy()
+        found[f"turns_trained_{name}"] = side.facts.turns_trained
+        found[f"turns_wanted_{name}"] = side.facts.turns_wanted
+    return found
+
+
+def table(scene: Scene) -> list[list[object]]:
+    """The same as lines: one for each side and pair."""
+    lines: list[list[object]] = [["model", "pair", "omega", "omega scaled", "turns trained", "turns wanted"]]
+    for side in scene.sides:
+        columns = (
+            side.rope.unscaled_inv_freq().tolist(),
+            side.rope.inv_freq(scene.wanted).tolist(),
+            side.facts.turns_trained.tolist(),
+            side.facts.turns_wanted.tolist(),
+        )
+        lines += [[side.label, i, *line] for i, line in enumerate(zip(*columns, strict=True))]
+    return lines
+
+
 def downloads(scene: Scene) -> None:
-    def arrays() -> dict[str, np.ndarray]:
-        found = {}
-        for side in scene.sides:
-            name = side.letter.lower()
-            found[f"omega_{name}"] = side.rope.unscaled_inv_freq().numpy()
-            found[f"omega_scaled_{name}"] = side.rope.inv_freq(scene.wanted).numpy()
-            found[f"turns_trained_{name}"] = side.facts.turns_trained
-            found[f"turns_wanted_{name}"] = side.facts.turns_wanted
-        return found
-
-    def table() -> list[list[object]]:
-        lines: list[list[object]] = [["model", "pair", "omega", "omega scaled", "turns trained", "turns wanted"]]
-        for side in scene.sides:
-            columns = (
-                side.rope.unscaled_inv_freq().tolist(),
-                side.rope.inv_freq(scene.wanted).tolist(),
-                side.facts.turns_trained.tolist(),
-                side.facts.turns_wanted.tolist(),
-            )
-            lines += [[side.label, i, *line] for i, line in enumerate(zip(*columns, strict=True))]
-        return lines
-
     save.row(
         "rope",
         component="arcs" if scene.view == "angles" else "plots",
         data=bundle(scene),
         title=_("What happens to RoPE beyond the length it was trained on?"),
         caption=" · ".join(side.label for side in scene.sides) + f" · L = {scene.wanted:,}",
-        arrays=arrays,
-        table=table,
+        arrays=lambda: arrays(scene),
+        table=lambda: table(scene),
     )

@@ -12,7 +12,7 @@ from posviz.encodings import Encoding
 from posviz.rotation import pair_dims
 from posviz.text import visible
 from posviz.types import AttentionTrace
-from posviz.ui import blocks, cached, controls, save, state
+from posviz.ui import blocks, cached, controls, save, shell, state
 from posviz.ui.canvas import clocks, matrix
 from posviz.ui.lang import _, labels
 from posviz.ui.scenes import digits
@@ -53,19 +53,30 @@ class Scene:
         return float(turned) * self.spec.scale(self.q.shape[1])
 
 
-def build(setting: state.Setting) -> Scene:
+def question() -> str:
+    return _("How does RoPE keep only the distance?")
+
+
+def claim() -> str:
+    return _(
+        "Query and key turn with their own positions; move both: all angles between them, and the score, stand still."
+    )
+
+
+def build(setting: state.Setting, longest: int = 0, rest: tuple[int, int] = (9, 5)) -> Scene:
+    """longest: positions there are at least, whatever max_len says; rest: where query and key stand at first."""
     state.check()
-    return scene_of(setting, setting.other("rope"))
+    return scene_of(setting, setting.other("rope"), longest, rest)
 
 
-def scene_of(setting: state.Setting, spec: Encoding) -> Scene:
+def scene_of(setting: state.Setting, spec: Encoding, longest: int = 0, rest: tuple[int, int] = (9, 5)) -> Scene:
     """The chosen queries and keys under an encoding that turns by position times frequency."""
     dims = setting.dims
     layer = {"seed": setting.seed, "mask": "none", "max_len": setting.max_len, "precision": "float64"}
     traces = tuple(cached.trace(setting.tokens(side), spec, dims, **layer) for side in "ab")
     head = state.chosen("head", dims.n_heads, 0)
     q, k = (np.concatenate([getattr(t, name)[head] for t in traces]) for name in ("q", "k"))
-    last = max(1, setting.max_len - 1)
+    last = max(1, setting.max_len - 1, longest - 1)
     # 爱 asks, 我 answers; far enough apart that the wedges are seen.
     return Scene(
         spec,
@@ -73,8 +84,8 @@ def scene_of(setting: state.Setting, spec: Encoding) -> Scene:
         head,
         q,
         k,
-        state.chosen("m", last + 1, 9),
-        state.chosen("n", last + 1, 5),
+        state.chosen("m", last + 1, rest[0]),
+        state.chosen("n", last + 1, rest[1]),
         state.chosen("qi", len(q), 1),
         state.chosen("ki", len(k), 0),
         state.chosen("pair", len(spec.turns(dims.d_head)[0]), 1),
@@ -82,7 +93,7 @@ def scene_of(setting: state.Setting, spec: Encoding) -> Scene:
     )
 
 
-def toolbar(setting: state.Setting) -> None:
+def head(setting: state.Setting) -> None:
     controls.pick(
         "head",
         _("head"),
@@ -92,6 +103,10 @@ def toolbar(setting: state.Setting) -> None:
         collapsed=True,
         width=110,
     )
+
+
+def toolbar(setting: state.Setting) -> None:
+    head(setting)
     controls.pick(
         "rope_pairing",
         _("pairing"),
@@ -101,17 +116,21 @@ def toolbar(setting: state.Setting) -> None:
     )
 
 
-def bundle(scene: Scene, height: int = 600) -> bytes:
-    tokens = [
+def tokens_of(scene: Scene) -> list[dict]:
+    """All tokens of A, then of B, as the pictures name them."""
+    return [
         {"label": f"{visible(piece)}·{i}", "sentence": side, "position": i}
         for side, trace in zip("AB", scene.traces, strict=True)
         for i, piece in enumerate(trace.tokens.pieces)
     ]
+
+
+def bundle(scene: Scene, height: int = 584) -> bytes:
     return clocks.bundle(
         omega=scene.omega,
         q=scene.q,
         k=scene.k,
-        tokens=tokens,
+        tokens=tokens_of(scene),
         pairing=scene.pairing,
         max_position=scene.last,
         m=scene.m,
@@ -129,18 +148,21 @@ def bundle(scene: Scene, height: int = 600) -> bytes:
     )
 
 
+def chosen(key: str, names: Mapping[str, str]) -> None:
+    """What a picture reports goes into the parameters: parameter -> name in the report."""
+    said = st.session_state[key].state
+    for name, there in names.items():
+        value = state.whole(said.get(there)) if isinstance(said, Mapping) else None
+        if value is not None:
+            state.put(name, value)
+
+
 def show(scene: Scene) -> None:
-    def choose() -> None:
-        chosen = st.session_state[KEY].state
-        for name, there in {"m": "m", "n": "n", "qi": "i", "ki": "j", "pair": "pair"}.items():
-            value = state.whole(chosen.get(there)) if isinstance(chosen, Mapping) else None
-            if value is not None:
-                state.put(name, value)
-
-    clocks.show(bundle(scene), key=KEY, on_change=choose)
+    names = {"m": "m", "n": "n", "qi": "i", "ki": "j", "pair": "pair"}
+    clocks.show(bundle(scene), key=KEY, on_change=lambda: chosen(KEY, names))
 
 
-def remark(setting: state.Setting) -> None:
+def remark(setting: state.Setting, scene: Scene) -> None:
     """Say it when the sidebar's encoding is another one."""
     if setting.spec.kind == "rotary" and setting.spec.name != "rope":
         blocks.note(
@@ -179,7 +201,7 @@ def proof(scene: Scene) -> list[blocks.Number]:
     ]
 
 
-def digits_error(scene: Scene) -> None:
+def more(scene: Scene) -> None:
     """The precision switch, and the error of the score for every pair of positions where it is not float64."""
     name = digits.switch()
     if name == "float64":
@@ -211,6 +233,10 @@ def digits_error(scene: Scene) -> None:
         texts=texts,
         remark=_("Along a diagonal the distance is the same: in float64 the score would be too."),
     )
+
+
+def badge(setting: state.Setting) -> str:
+    return shell.untrained(setting)
 
 
 def formula(scene: Scene) -> None:
@@ -269,7 +295,7 @@ def downloads(setting: state.Setting, scene: Scene) -> None:
         "rotation",
         component="clocks",
         data=bundle(scene),
-        title=_("How does RoPE keep only the distance?"),
+        title=question(),
         caption=f"{scene.spec.title(setting.lang)} · base {scene.spec.base:g} · d_head {setting.dims.d_head}",
         arrays=arrays,
         table=table,

@@ -94,10 +94,11 @@ def build(setting: state.Setting) -> Scene:
 def show(scene: Scene) -> None:
     """Every twin's poem; those not yet written appear character by character, until somebody stops them."""
     place, below = st.empty(), st.empty()
-    texts = {name: _KEPT.get(scene.key(name), "") for name in scene.names}
-    missing = [name for name in scene.names if scene.key(name) not in _KEPT]
+    kept = {name: text for name in scene.names if (text := _KEPT.get(scene.key(name))) is not None}
+    missing = [name for name in scene.names if name not in kept]
+    of, begun = st.session_state.get("_partial", (None, {}))
+    texts = dict.fromkeys(scene.names, "") | (begun if of == scene.key("") else {}) | kept
     if missing and st.session_state.get("_stopped") == scene.key(""):
-        texts |= st.session_state.get("_partial", {})
         _draw(place, scene, texts, set())
         below.button(_("go on writing"), on_click=_stop, args=(None,))
         return
@@ -105,8 +106,12 @@ def show(scene: Scene) -> None:
     if missing:
         below.button(_("stop writing"), on_click=_stop, args=(scene.key(""),))
         for grown in _write(scene, missing):
-            texts |= grown
-            st.session_state["_partial"] = {name: texts[name] for name in missing}
+            # A poem that was stopped is written again from its beginning, with the same dice: nothing shown is taken back.
+            longer = {name: text for name, text in grown.items() if len(text) > len(texts[name])}
+            if not longer and grown:
+                continue
+            texts |= longer
+            st.session_state["_partial"] = scene.key(""), {name: texts[name] for name in missing}
             _draw(place, scene, texts, set(grown))
         _draw(place, scene, texts, set())
         below.empty()

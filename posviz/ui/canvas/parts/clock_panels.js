@@ -32,13 +32,13 @@ function circle(ctx, x, y, r) {
 class ClockGrid {
   constructor(view) { this.view = view }
   // Without a height (one narrow column) the clocks have one size and the grid is as tall as it must be.
-  place({ y, w, h }) {
+  place({ x = 0, y, w, h }) {
     const { pairs } = this.view
     const grid = h ? this.largest(w, h) : this.regular(w)
     const left = grid.label ? 0 : 44
     const pitch = grid.label ? 76 : 8
     const step = h ? Math.min(grid.d + pitch, h / grid.rows) : grid.d + (grid.label ? 34 : 4)
-    Object.assign(this, grid, { left, w, y: y + 6, cell: (w - left) / grid.cols, step, r: Math.max(3, grid.d / 2) })
+    Object.assign(this, grid, { x, left: x + left, w, y: y + 6, cell: (w - left) / grid.cols, step, r: Math.max(3, grid.d / 2) })
     this.height = Math.ceil(step * Math.ceil(pairs / grid.cols))
   }
   // The arrangement with the largest clocks; full rows, and rows of four, are worth a little size.
@@ -88,7 +88,7 @@ class ClockGrid {
       const look = { colour: chosen ? theme.text : theme.quiet, weight: chosen ? 'bold' : 'normal' }
       if (this.label) view.write(ctx, `θ${subscript(i)}`, x, y + r + 15, { ...look, align: 'center' })
       else if (i % this.cols === 0 && (this.step > 15 || (i / this.cols) % 2 === 0))
-        view.write(ctx, `θ${subscript(i)}`, 0, y, { colour: theme.quiet })
+        view.write(ctx, `θ${subscript(i)}`, this.x, y, { colour: theme.quiet })
     }
   }
   legend(ctx) {
@@ -116,24 +116,24 @@ class ClockGrid {
   }
   moving(ctx) {
     const { view, r } = this
-    const { m, n, ink, pairs } = view
-    const { omega } = view.arrays
+    const { m, n, ink, pairs, rotor } = view
     const centres = Array.from({ length: pairs }, (_, i) => this.centre(i))
     ctx.lineCap = r > 14 ? 'round' : 'butt'
     ctx.lineWidth = Math.max(1.5, r * 0.11)
     centres.forEach(([x, y], i) => {
+      const [query, key] = [rotor.angle(i, m), rotor.angle(i, n)]
       ctx.fillStyle = ink.wedge[i]
-      wedge(ctx, x, y, r * 0.66, (n * omega[i]) % TURN, ((m - n) * omega[i]) % TURN)
+      wedge(ctx, x, y, r * 0.66, key % TURN, rotor.between(i, m, n) % TURN)
       ctx.strokeStyle = ink.light[i]
-      hand(ctx, x, y, r * 0.86, n * omega[i])
+      hand(ctx, x, y, r * 0.86, key)
       ctx.strokeStyle = ink.dark[i]
-      hand(ctx, x, y, r * 0.86, m * omega[i])
+      hand(ctx, x, y, r * 0.86, query)
     })
     ctx.lineCap = 'butt'
     ctx.strokeStyle = css(view.theme.position)
     ctx.lineWidth = Math.max(1.5, r * 0.09)
     ctx.beginPath()
-    centres.forEach(([x, y], i) => rim(ctx, x, y, r, ((m - n) * omega[i]) % TURN))
+    centres.forEach(([x, y], i) => rim(ctx, x, y, r, rotor.between(i, m, n) % TURN))
     ctx.stroke()
   }
 }

@@ -1,6 +1,5 @@
 // What the heads picture knows about its sentences: 'a', 'b' and 'd' (the difference of matched words).
 // Needs parts/labels.js and parts/cells.js.
-const SHADES = { content_position: -0.35, position_content: -0.12, position_position: 0.22 }
 
 // One matrix of one head, as rasterize() of cells.js wants it: masked cells are NaN. A cell is
 // (raw - zero) * step, with raw from `array` at `start`; means are taken over the raw numbers, because
@@ -112,11 +111,4 @@ class HeadsData {
     this.profiles.set(key, made)
     return made
   }
-}
-
-// Content is grey, everything that comes from position a shade of teal.
-function partColour(theme, name) {
-  if (name === 'content' || name === 'content_content') return theme.content
-  const shade = SHADES[name] ?? 0
-  return mix(theme.position, shade < 0 ? theme.background : theme.text, Math.abs(shade))
 }

@@ -1,5 +1,5 @@
 // RoPE in double precision for one query and one key: which dimensions a pair turns, the score as a Transformer
-// computes it, and its closed form against distance.
+// computes it, and its closed form against distance; and what is left of it with fewer digits.
 
 const TURN = 2 * Math.PI
 const pairDims = (i, pairs, pairing) => (pairing === 'half' ? [i, i + pairs] : [2 * i, 2 * i + 1])
@@ -14,16 +14,17 @@ class Rotor {
     const size = (v, [a, b]) => Math.hypot(v[a], v[b])
     this.tallest = this.dims.reduce((top, ab) => Math.max(top, Math.abs(scale) * size(q, ab) * size(k, ab)), Math.abs(rest)) || 1
   }
+  // By how many radians a pair is turned at a position, and from a key at n to a query at m.
+  angle(i, position) { return position * this.omega[i] }
+  between(i, m, n) { return (m - n) * this.omega[i] }
   // Turn q by mθ, turn k by nθ, then multiply and add; `parts` keeps what each pair gave.
   measure(m, n) {
-    const { q, k, omega, parts } = this
+    const { q, k, parts } = this
     let score = 0
     for (let i = 0; i < parts.length; i++) {
       const [a, b] = this.dims[i]
-      const cosM = Math.cos(m * omega[i])
-      const sinM = Math.sin(m * omega[i])
-      const cosN = Math.cos(n * omega[i])
-      const sinN = Math.sin(n * omega[i])
+      const [atM, atN] = [this.angle(i, m), this.angle(i, n)]
+      const [cosM, sinM, cosN, sinN] = [Math.cos(atM), Math.sin(atM), Math.cos(atN), Math.sin(atN)]
       const qa = q[a] * cosM - q[b] * sinM
       const qb = q[a] * sinM + q[b] * cosM
       const ka = k[a] * cosN - k[b] * sinN
@@ -62,4 +63,29 @@ class Rotor {
     }
     return { values, from, step, low, high }
   }
+}
+
+// A number as bfloat16 holds it, as torch rounds it: to float32 first, then to the nearest with 8 bits, ties to even.
+const asBits = new Uint32Array(1)
+const asFloat = new Float32Array(asBits.buffer)
+function bfloat16(x) {
+  asFloat[0] = x
+  asBits[0] = (asBits[0] + 0x7fff + ((asBits[0] >>> 16) & 1)) & 0xffff0000
+  return asFloat[0]
+}
+
+// The same with angles of fewer digits; `what` says which: "positions", "frequencies" (already rounded in `narrow`),
+// "angle" (both, and their product). Its scores depend on where both stand, not on their distance alone.
+class NarrowRotor extends Rotor {
+  constructor(q, k, omega, narrow, what, pairing, scale) {
+    super(q, k, omega, pairing, scale)
+    Object.assign(this, { narrow, what })
+  }
+  angle(i, position) {
+    const { what, omega, narrow } = this
+    if (what === 'positions') return bfloat16(position) * omega[i]
+    if (what === 'frequencies') return position * narrow[i]
+    return bfloat16(bfloat16(position) * narrow[i])
+  }
+  between(i, m, n) { return this.angle(i, m) - this.angle(i, n) }
 }

@@ -1,0 +1,345 @@
+// needs parts/labels.js, parts/cells.js
+// The Studio's grid: one small picture a head, layers down, heads across, or sorted by a measured score.
+// Beside it the head under the pointer, large, with everything that was measured of it.
+const GAP = 10
+const STRIP = 6 // the bar of the score under a small picture
+const NAME = 20 // its line of text in a sorted grid
+const LEAST = 84 // the smallest picture that has room for its name and number
+const ROW = 33 // a score in the panel
+
+class GridView extends View {
+  constructor(host) {
+    super(host)
+    Object.assign(this, { look: null, spot: null, sent: [], sheets: new Map() })
+    this.sides = this.segmentsOf(['a', 'b', 'd'], (side) => this.change({ side }))
+    const label = element('label', '', this.controls)
+    this.measureName = element('span', '', label)
+    this.measure = element('select', '', label)
+    this.measure.onchange = () => this.change({ measure: this.measure.value })
+    this.sorted = this.toggle(() => this.change({ sorted: !this.look.sorted }))
+    this.own = this.toggle(() => this.change({ own: !this.look.own }))
+  }
+  segmentsOf(values, choose) {
+    const group = element('span', 'segments', this.controls)
+    group.setAttribute('role', 'group')
+    const buttons = values.map((value) => {
+      const button = element('button', '', group)
+      Object.assign(button, { type: 'button', onclick: () => choose(value) })
+      button.dataset.value = value
+      return button
+    })
+    return { group, buttons }
+  }
+  toggle(action) {
+    const button = element('button', '', this.controls)
+    return Object.assign(button, { type: 'button', onclick: action })
+  }
+
+  // ------------------------------------------------------------ data
+  changed() {
+    const { meta, label } = this
+    this.sheets.clear()
+    const seen = (lists) => Object.fromEntries(Object.entries(lists).map(([s, list]) => [s, list.map(visible)]))
+    Object.assign(this, { tokens: seen(meta.tokens), keys: seen(meta.keys) })
+    this.takeLook()
+    this.sides.group.ariaLabel = label.side
+    this.sides.buttons.forEach((b) => { b.textContent = label[`side_${b.dataset.value}`] })
+    this.measureName.textContent = label.measure
+    const options = [['', label.plain], ...meta.measures.map(({ name }) => [name, label[name]])]
+    this.measure.replaceChildren(...options.map(([value, text]) => Object.assign(document.createElement('option'), { value, textContent: text })))
+    this.sorted.textContent = label.sorted
+    this.own.textContent = label.own
+    if (this.spot && (this.spot.n >= meta.layers || this.spot.h >= meta.heads)) this.spot = null
+    this.showState()
+  }
+  // The server's look counts when it is news; the echo of an own change, perhaps late, is not.
+  takeLook() {
+    const key = JSON.stringify(this.meta.look)
+    const echo = this.sent.indexOf(key)
+    if (echo >= 0) this.sent.splice(0, echo + 1)
+    else if (key !== this.told) this.look = { ...this.meta.look }
+    this.told = key
+  }
+  change(part) {
+    this.look = { ...this.look, ...part }
+    // who asks for a measure wants to see its best heads; without one there is nothing to sort by
+    if ('measure' in part) this.look.sorted = part.measure !== ''
+    this.sent.push(JSON.stringify(this.look))
+    if (this.sent.length > 50) this.sent.shift()
+    this.send('look', { ...this.look })
+    this.showState()
+    this.resize()
+  }
+  showState() {
+    const { look } = this
+    this.sides.buttons.forEach((b) => b.setAttribute('aria-pressed', String(b.dataset.value === look.side)))
+    this.measure.value = look.measure
+    this.sorted.setAttribute('aria-pressed', String(look.sorted))
+    this.sorted.disabled = !look.measure
+    this.own.setAttribute('aria-pressed', String(look.own))
+    const { dataset } = this.canvas
+    Object.assign(dataset, { side: look.side, measure: look.measure, sorted: String(look.sorted) })
+    dataset.head = this.spot ? `${this.spot.n},${this.spot.h}` : ''
+    dataset.order = this.order().slice(0, 12).map(({ n, h }) => `${n}.${h}`).join(' ')
+  }
+  score(name, { n, h }) { return this.arrays[`score.${name}`][n * this.meta.heads + h] }
+  // All heads in the order in which they stand.
+  order() {
+    const { meta, look } = this
+    const all = Array.from({ length: meta.layers * meta.heads }, (_, k) => ({ n: Math.floor(k / meta.heads), h: k % meta.heads }))
+    if (!look.sorted || !look.measure) return all
+    const value = (cell) => this.score(look.measure, cell)
+    return all.sort((x, y) => (Number.isNaN(value(x)) ? 1 : Number.isNaN(value(y)) ? -1 : value(y) - value(x)))
+  }
+  // Rows and columns of a small picture.
+  cells() { return this.arrays[`${this.look.side}.thumbs`].shape.slice(2) }
+
+  // ------------------------------------------------------------ geometry
+  layout(width) {
+    const { meta, look } = this
+    const beside = width >= 820
+    const panel = beside ? clamp(width * 0.3, 280, 380) : width
+    const room = beside ? width - panel - 36 : width
+    const flow = look.sorted && look.measure
+    const g = { width, beside, panel, room, flow, strip: look.measure ? STRIP + 4 : 0 }
+    this.g = g
+    this.ctx.font = this.text(14)
+    g.left = flow ? 0 : Math.ceil(this.ctx.measureText(fill(this.label.layer, { layer: meta.layers })).width) + 12
+    g.top = flow ? 3 : 26
+    this.measurePanel(g)
+    const tall = g.strip + (flow ? NAME : 0)
+    const across = flow ? this.flowColumns(room, tall) : meta.heads
+    const size = Math.min((room - g.left - (across - 1) * GAP) / across, Math.max(flow ? LEAST : 40, this.fits(across, tall)))
+    Object.assign(g, { across, size: Math.max(12, Math.floor(size)), pitchX: Math.floor(size) + GAP, pitchY: Math.floor(size) + GAP + tall })
+    const bottom = g.top + Math.ceil((meta.layers * meta.heads) / across) * g.pitchY
+    g.legend = legendLayout(this, this.legendItems(), room)
+    g.legendTop = bottom + 6
+    const end = g.legendTop + g.legend.height + 4
+    g.panelX = beside ? width - panel : 0
+    g.panelY = beside ? 0 : end + 16
+    g.places = this.order().map((cell, k) => ({ ...cell, x: g.left + (k % across) * g.pitchX, y: g.top + Math.floor(k / across) * g.pitchY }))
+    g.still = null
+    return beside ? Math.max(end, g.panelHeight) : g.panelY + g.panelHeight
+  }
+  // The size at which the whole grid stands beside the panel, or on the first screen.
+  fits(across, tall) {
+    const { g, meta } = this
+    const height = Math.max(window.innerHeight - 400, g.panelHeight - 60)
+    return Math.min(200, height / Math.ceil((meta.layers * meta.heads) / across) - GAP - tall)
+  }
+  // A sorted grid: the fewest columns with which it fits, and no picture smaller than its name.
+  flowColumns(room, tall) {
+    const all = this.meta.layers * this.meta.heads
+    const most = clamp(Math.floor((room + GAP) / (LEAST + GAP)), 1, all)
+    for (let across = Math.min(3, most); across < most; across++) {
+      if ((room + GAP) / across - GAP <= this.fits(across, tall)) return across
+    }
+    return most
+  }
+  measurePanel(g) {
+    this.ctx.font = this.text(14)
+    g.lines = [this.label.uniform, this.label.hint].flatMap((text) => wrapText(this.ctx, text, g.panel))
+    g.large = Math.min(g.panel, clamp(window.innerHeight * 0.27, 180, 280))
+    g.panelHeight = 34 + g.large + 50 + this.meta.measures.length * ROW + g.lines.length * 19 + 8
+  }
+  legendItems() {
+    const { label, look } = this
+    const scale = look.side === 'd' ? 'difference' : look.side
+    const block = Math.ceil(this.keys[look.side].length / Math.max(1, this.cells()[1]))
+    const plain = [label.legend_axes, ...(block > 1 ? [fill(label.legend_pooled, { count: block })] : [])]
+    return [{ text: look.own ? label.legend_own : label[`legend_${look.side}`], scale }, ...plain.map((text) => ({ text, width: 0, paint() {} }))]
+  }
+
+  // ------------------------------------------------------------ one head
+  // Its cells as a canvas, one pixel each.
+  sheetOf({ n, h }) {
+    const { look, meta } = this
+    const key = [look.side, look.own, n, h].join()
+    if (this.sheets.has(key)) return this.sheets.get(key)
+    const [rows, columns] = this.cells()
+    const made = sheet(columns, rows)
+    if (!rows || !columns) return made
+    const array = this.arrays[`${look.side}.thumbs`]
+    const mask = this.arrays[`${look.side}.allowed`]
+    const start = (n * meta.heads + h) * rows * columns
+    const signed = look.side === 'd'
+    const zero = signed ? 127 : 0
+    let most = signed ? 127 : 255
+    if (look.own) {
+      most = 1
+      for (let k = 0; k < rows * columns; k++) most = Math.max(most, Math.abs(array[start + k] - zero))
+    }
+    this.tables ??= {}
+    const lut = new Uint32Array((this.tables[look.side + this.theme.dark] ??= lookupTable(this.theme, signed ? 'difference' : look.side)).buffer)
+    const image = new ImageData(columns, rows)
+    const pixels = new Uint32Array(image.data.buffer)
+    for (let k = 0; k < rows * columns; k++) {
+      if (mask && !mask[k]) continue
+      const v = (array[start + k] - zero) / most
+      pixels[k] = lut[Math.round(clamp(signed ? 127.5 + v * 127.5 : v * 255, 0, 255))]
+    }
+    made.getContext('2d').putImageData(image, 0, 0)
+    this.sheets.set(key, made)
+    return made
+  }
+  drawHead(ctx, cell, x, y, size) {
+    const { theme } = this
+    ctx.fillStyle = css(mix(theme.text, theme.background, 0.93)) // what is masked stays this grey
+    ctx.fillRect(x, y, size, size)
+    const most = Math.max(...this.cells())
+    if (Math.min(...this.cells())) {
+      ctx.imageSmoothingEnabled = size < most // shrinking blends, enlarging keeps the cells
+      ctx.drawImage(this.sheetOf(cell), x, y, size, size)
+    }
+    ctx.strokeStyle = css(theme.line)
+    ctx.lineWidth = 1
+    ctx.strokeRect(x - 0.5, y - 0.5, size + 1, size + 1)
+  }
+  measured(name) { return this.meta.measures.find((one) => one.name === name) }
+  number(name, value) {
+    if (Number.isNaN(value)) return '–'
+    return value.toFixed(name === 'distance' ? 1 : 2)
+  }
+  drawStrip(ctx, cell, x, y, size) {
+    const { look, theme } = this
+    const value = this.score(look.measure, cell)
+    ctx.fillStyle = css(theme.line)
+    ctx.fillRect(x, y, size, STRIP)
+    if (!(value > 0)) return
+    ctx.fillStyle = css(theme.position)
+    ctx.fillRect(x, y, size * clamp(value / this.measured(look.measure).most, 0, 1), STRIP)
+  }
+
+  // ------------------------------------------------------------ the whole
+  draw(ctx) {
+    const { g } = this
+    this.drawStill(ctx)
+    if (this.spot) {
+      const place = g.places.find(({ n, h }) => n === this.spot.n && h === this.spot.h)
+      ctx.strokeStyle = css(this.theme.text)
+      ctx.lineWidth = 2.5
+      ctx.strokeRect(place.x - 2, place.y - 2, g.size + 4, g.size + 4)
+    }
+    drawLegend(this, ctx, g.legend, 0, g.legendTop)
+    this.drawPanel(ctx)
+  }
+  // Hundreds of small pictures are painted once; a moving pointer copies them.
+  drawStill(ctx) {
+    const { g } = this
+    if (ctx !== this.ctx) return this.drawAll(ctx)
+    if (!g.still) {
+      g.still = sheet(this.canvas.width, this.canvas.height)
+      const to = g.still.getContext('2d')
+      to.scale(this.ratio, this.ratio)
+      this.drawAll(to)
+    }
+    ctx.drawImage(g.still, 0, 0, g.still.width / this.ratio, g.still.height / this.ratio)
+  }
+  drawAll(ctx) {
+    const { g, meta, label, look, theme } = this
+    if (!g.flow) {
+      for (let h = 0; h < meta.heads; h++) {
+        const text = h || g.pitchX > 90 ? String(h) : `${label.heads} 0`
+        this.write(ctx, g.pitchX > 90 ? fill(label.head, { head: h }) : text, g.left + h * g.pitchX + g.size / 2, 10, { colour: theme.quiet, align: 'center' })
+      }
+      for (let n = 0; n < meta.layers; n++) {
+        this.write(ctx, fill(label.layer, { layer: n + 1 }), 0, g.top + n * g.pitchY + g.size / 2, { colour: theme.quiet })
+      }
+    }
+    for (const place of g.places) {
+      this.drawHead(ctx, place, place.x, place.y, g.size)
+      if (look.measure) this.drawStrip(ctx, place, place.x, place.y + g.size + 4, g.size)
+      if (!g.flow) continue
+      const y = place.y + g.size + g.strip + 11
+      this.write(ctx, `${place.n + 1}·${place.h}`, place.x, y, { colour: theme.quiet })
+      this.write(ctx, this.number(look.measure, this.score(look.measure, place)), place.x + g.size, y, { align: 'right', weight: '600' })
+    }
+    if (!this.tokens[look.side].length) this.write(ctx, label.no_matches, g.left, g.top + 30, { size: 16, colour: theme.quiet })
+  }
+  drawPanel(ctx) {
+    const { g, label, theme, look } = this
+    let [x, y] = [g.panelX, g.panelY + this.shift()]
+    const cell = this.spot ?? g.places[0]
+    this.write(ctx, fill(label.title, { layer: cell.n + 1, head: cell.h }), x, y + 12, { size: 18, weight: '600' })
+    this.write(ctx, label[`side_${look.side}`], x + g.panel, y + 12, { size: 18, weight: '600', align: 'right', colour: look.side === 'd' ? theme.text : theme[look.side] })
+    y += 34
+    const size = this.drawLarge(ctx, cell, x, y)
+    y += size + 26
+    this.write(ctx, label.scores_of, x, y, { size: 15, weight: '600' })
+    y += 24
+    for (const { name, most, uniform } of this.meta.measures) {
+      const value = this.score(name, cell)
+      this.write(ctx, label[name], x, y, { size: 15, colour: name === look.measure ? theme.positionText : theme.text, weight: name === look.measure ? '600' : 'normal', max: g.panel - 70 })
+      this.write(ctx, this.number(name, value), x + g.panel, y, { size: 15, weight: '600', align: 'right' })
+      const px = (v) => clamp(v / most, 0, 1) * g.panel
+      ctx.fillStyle = css(theme.line)
+      ctx.fillRect(x, y + 11, g.panel, STRIP)
+      ctx.fillStyle = css(theme.position)
+      if (value > 0) ctx.fillRect(x, y + 11, px(value), STRIP)
+      if (uniform !== null) {
+        ctx.fillStyle = css(theme.text)
+        ctx.fillRect(x + px(uniform) - 1, y + 8, 2, STRIP + 6)
+      }
+      y += ROW
+    }
+    g.lines.forEach((line, i) => this.write(ctx, line, x, y + i * 19, { colour: theme.quiet }))
+  }
+  // The head large, with its tokens where they can be read; returns its height.
+  drawLarge(ctx, cell, x, y) {
+    const { g, look, theme } = this
+    const [tokens, keys] = [this.tokens[look.side], this.keys[look.side]]
+    const [rows, columns] = this.cells()
+    const named = rows > 0 && tokens.length === rows && keys.length === columns && Math.max(rows, columns) <= 16
+    ctx.font = this.text(14)
+    const left = named ? Math.min(84, Math.ceil(Math.max(...tokens.map((t) => ctx.measureText(t).width)))) + 8 : 0
+    const top = named ? 20 : 0
+    const size = g.large - Math.max(left, top)
+    this.drawHead(ctx, cell, x + left, y + top, size)
+    if (!named) return g.large
+    const colour = look.side === 'd' ? theme.text : theme[look.side]
+    tokens.forEach((token, i) => this.write(ctx, token, x + left - 8, y + top + ((i + 0.5) * size) / rows, { colour, align: 'right', max: left - 8 }))
+    keys.forEach((token, j) => {
+      if (ctx.measureText(token).width > size / columns - 3) return
+      this.write(ctx, token, x + left + ((j + 0.5) * size) / columns, y + 8, { colour, align: 'center' })
+    })
+    return top + size
+  }
+  // A tall grid: the panel comes to where the reader is.
+  shift() {
+    if (!this.g.beside) return 0
+    const hidden = 72 - this.canvas.getBoundingClientRect().top // Streamlit's header covers the first 60 px
+    return hidden > 72 ? clamp(hidden, 0, Math.max(0, this.height - this.g.panelHeight)) : 0
+  }
+
+  // ------------------------------------------------------------ pointer and keys
+  hit(x, y) {
+    const { g } = this
+    return g.places.find((p) => x >= p.x && x < p.x + g.size && y >= p.y && y < p.y + g.pitchY - GAP) ?? null
+  }
+  pointer(kind, x, y) {
+    if (kind !== 'move' && kind !== 'click' && kind !== 'down') return
+    const found = this.hit(x, y)
+    this.canvas.style.cursor = found ? 'pointer' : ''
+    if (found) this.point(found)
+    if (kind === 'click' && found) this.open(found)
+  }
+  point({ n, h }) {
+    if (this.spot?.n === n && this.spot.h === h) return
+    this.spot = { n, h }
+    this.showState()
+    this.redraw()
+  }
+  open({ n, h }) { this.send('open', { layer: n, head: h }) }
+  // Arrows walk the grid, Enter opens the head.
+  key(event) {
+    const { places, across } = this.g
+    if (event.key === 'Enter' && this.spot) return this.open(this.spot), true
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key]
+    if (!step) return false
+    const at = this.spot ? places.findIndex(({ n, h }) => n === this.spot.n && h === this.spot.h) + step : 0
+    if (places[at]) this.point(places[at])
+    return true
+  }
+}
+
+export default mount((host) => new GridView(host))

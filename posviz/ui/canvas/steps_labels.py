@@ -1,0 +1,98 @@
+"""Every text of the picture of one head (steps.py): key -> English template. Translate the values, keep {names}.
+
+A part of the score called x needs a text part_x.
+"""
+
+from posviz.ui.lang import N_
+
+LABELS: dict[str, str] = {
+    "save": N_("Save"),
+    "head": N_("Head {head}"),
+    "token": N_("{token}·{position}"),
+    "masked": N_("masked: this query may not look at this key"),
+    "legend_signed": N_("each matrix from −v to +v; v stands under it"),
+    "legend_weights": N_("weights, 0 to 1"),
+    "legend_masked": N_("masked"),
+    "legend_averaged": N_("some matrices are drawn as means of several cells"),
+    "legend_marks": N_("outlined: the row, the column and the cell of the numbers"),
+    # inside one weight
+    "cell_title": N_("{head} · query {query} → key {key}"),
+    "elements": N_("The query and the key, element by element"),
+    "pairs": N_("The query and the key, pair by pair"),
+    "row_q": N_("query q"),
+    "row_k": N_("key k"),
+    "row_sum": N_("running sum"),
+    "ghost": N_("outline: before the rotation"),
+    "fast": N_("pairs that turn fast … slow"),
+    "unturned": N_("not turned"),
+    "positive": N_("positive"),
+    "negative": N_("negative"),
+    "pile": N_("From the dot product to the score"),
+    "dot": N_("dot product q · k"),
+    "scaled": N_("q · k / {scale}"),
+    "part_content": N_("content"),
+    "part_bias": N_("bias"),
+    "part_rotation": N_("rotation"),
+    "part_content_content": N_("content · content"),
+    "part_content_position": N_("content · position"),
+    "part_position_content": N_("position · content"),
+    "part_position_position": N_("position · position"),
+    "score": N_("score"),
+    "softmax": N_("softmax → weight"),
+    "keys": N_("All keys of this query"),
+    "column_key": N_("key"),
+    "column_score": N_("score s"),
+    "column_weight": N_("weight w"),
+    "total": N_("sum"),
+    "note_part": N_("‖w v Wᴼ‖ is what a key really adds to the output: a large weight on a small value does little."),
+    "strip_score": N_("score"),
+    "strip_weight": N_("weight"),
+    "tip_dimension": N_("dimension {n}"),
+    "tip_pair": N_("pair {pair}: dimensions {first} and {second}"),
+    "tip_value": N_("{name}: {value}"),
+    "tip_turned": N_("{name}: {value}, before the rotation {before}"),
+    "tip_angles": N_("turned by {query} (query) and {key} (key) radians"),
+    "tip_difference": N_("difference of the angles: {value} radians"),
+    "hint_cell": N_("Click another key, or use the arrow keys: left and right change the key, up and down the query."),
+    # step by step
+    "play": N_("Play"),
+    "pause": N_("Pause"),
+    "previous": N_("Previous step"),
+    "next": N_("Next step"),
+    "steps": N_("Steps of multi-head attention"),
+    "step_1": N_("split"),
+    "step_2": N_("scores"),
+    "step_3": N_("scale"),
+    "step_4": N_("bias"),
+    "step_5": N_("mask"),
+    "step_6": N_("softmax by rows"),
+    "step_7": N_("weighted sum"),
+    "step_8": N_("concatenate"),
+    "step_9": N_("mix heads"),
+    "say_1": N_(
+        "Three matrices turn every token's vector into a query, a key and a value; "
+        "their columns are cut into {heads} heads of {width}."
+    ),
+    "say_2": N_("Every query is multiplied with every key: one number for each pair of tokens."),
+    "say_2_turned": N_(
+        "Queries and keys are first turned by their positions; then every query is multiplied with every key."
+    ),
+    "say_3": N_("Every product is divided by {scale}, so that wide heads do not push softmax to its extremes."),
+    "say_3_none": N_("This model does not scale its products: it divides by 1."),
+    "say_4": N_("The encoding adds a number for every pair of positions."),
+    "say_4_none": N_("This encoding adds nothing to the scores."),
+    "say_5": N_("Hatched cells are masked: these queries may not look at these keys."),
+    "say_5_none": N_("Nothing is masked: every query may look at every key."),
+    "say_6": N_("Each row becomes shares that add up to 1: exp of the score, divided by the sum over the row."),
+    "say_7": N_("The weights of a query mix the values of all keys."),
+    "say_8": N_("The outputs of the {heads} heads are put side by side again; head {head} fills columns {from}–{to}."),
+    "say_9": N_("A last matrix mixes the heads; the result is the layer's output, before the residual is added."),
+    "shape": N_("{rows} × {cols}"),
+    "all_heads": N_("all heads"),
+    "name_mask": N_("mask"),
+    "name_weights": N_("weights"),
+    "tip_unknown": N_("click to load this row's numbers"),
+    "hint_steps": N_(
+        "Click a cell to follow its numbers. Left and right change the step, up and down the query, Space plays."
+    ),
+}
