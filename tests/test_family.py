@@ -548,6 +548,28 @@ def test_a_bias_square_too_large_is_refused():
     assert error.text("zh").startswith("FIRE 不只取决于距离：16,777,216 个格子太多")
 
 
+# ---- the ends
+
+
+@pytest.mark.parametrize("name", list(ENCODINGS))
+def test_at_the_first_the_last_and_the_first_position_beyond(name):
+    """0, 1, max_len - 1 and max_len: finite numbers of the given shape, or one sentence beyond the end."""
+    spec, length = encodings.make(name), 16
+    module = spec.build(DIMS, length).double()
+    with torch.no_grad():
+        for position in (0, 1, length - 1, length):
+            x, q = random(1, 32), random(4, 1, 8, seed=1)
+            if position == length and not spec.capabilities.unbounded:
+                assert str(refused(module.embed, x, [position])) == (
+                    f"position {position} lies beyond a learned table of {length} rows; allowed are 0 to {length - 1}"
+                )
+                continue
+            got = module.embed(x, [position]), *module.rotate(q, q, [position], [position])
+            bias = module.bias(q, q, [position], [position])
+            assert [t.shape for t in got] == [x.shape, q.shape, q.shape] and bias.expand(4, 1, 1).shape == (4, 1, 1)
+            assert all(bool(torch.isfinite(t).all()) for t in (*got, bias))
+
+
 # ---- order
 
 

@@ -49,7 +49,7 @@ def _by_distance(scene: Scene) -> Plot:
         x_label=_("distance in rows"),
         x_name=_("distance {x}"),
         series=[
-            Series(_("mean ± spread"), np.arange(len(k) + 1) - 0.5, low, "position", "band", high),
+            Series(_("mean ± spread"), np.arange(len(k) + 1) - 0.5, low, "quiet", "band", high),
             Series(_("mean cosine"), k, found.mean, "position"),
         ],
         marks=[Mark(float(usual), _("nearest row, most often: {k}").format(k=usual), "b")],
@@ -101,8 +101,8 @@ def _periods(scene: Scene) -> Plot:
     clear = found.explained >= HALF
     series = [
         Series(_("sinusoids, base 10000"), at, np.where(sinusoidal <= 2 * rows, sinusoidal, np.nan), "quiet"),
-        Series(_("explains half of the dimension or more"), at[clear], found.periods[clear], "position", "dots"),
-        Series(_("explains less"), at[~clear], found.periods[~clear], "b", "rings"),
+        Series(_("explains half or more"), at[clear], found.periods[clear], "position", "dots"),
+        Series(_("less than half"), at[~clear], found.periods[~clear], "b", "rings"),
     ]
     return Plot(
         _("the period of each dimension's best sinusoid, log axis"),

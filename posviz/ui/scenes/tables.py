@@ -161,7 +161,9 @@ def _remark(scene: Scene) -> str:
 
 # ---------------------------------------------------------------- numbers
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.1f} %"
+    """Whole percents, but nothing is rounded to all or to less than a tenth of its size."""
+    whole = min(abs(share), abs(1 - share)) < 1e-9 or 0.0995 <= share < 0.985
+    return f"{100 * share:.0f} %" if whole else f"{100 * share:.1f} %"
 
 
 def proof(scene: Scene) -> list[blocks.Number]:
@@ -178,11 +180,6 @@ def proof(scene: Scene) -> list[blocks.Number]:
         ),
         beside(found.distances.explained, found.distances.chance, _("of the similarity is a matter of distance alone")),
         beside(found.waves.total, found.waves.chance, _("of the variance is one sinusoid for each dimension")),
-        blocks.Number(
-            f"{len(found.norms.outliers):,}",
-            _("rows of unusual length"),
-            _("more than {n:g} robust deviations from the median").format(n=core.OUTLIER),
-        ),
     ]
 
 
@@ -203,6 +200,11 @@ def numbers(scene: Scene) -> None:
         ),
         (_("alike to sinusoids up to rotation (linear CKA)"), f"{found.sinusoids.alike:.3f}", dash),
         (_("median length of a row"), blocks.compact(found.norms.median), dash),
+        (
+            _("rows of unusual length: more than {n:g} robust deviations from the median").format(n=core.OUTLIER),
+            f"{len(found.norms.outliers):,}",
+            dash,
+        ),
     ]
     remark = _("By chance: what random numbers of this size give. Sinusoids: base 10000, as wide as the table.")
     if found.pairs < len(scene.values):
