@@ -12,8 +12,8 @@ class CellPicture {
     const narrow = width < 620
     const side = width >= 900
     this.width = width
-    this.gutter = narrow ? 74 : 116
-    const bars = { x: this.gutter, y: 74, w: width - this.gutter - (narrow ? 52 : 76), h: 66, gap: 14 }
+    this.gutter = narrow ? 102 : 116
+    const bars = { x: this.gutter, y: 74, w: width - this.gutter - 76, h: 66, gap: 14 }
     bars.end = bars.y + 4 * (bars.h + bars.gap) + 16
     const legend = legendLayout(view, this.legendItems(), width - this.gutter)
     const lower = bars.end + legend.height + 22
