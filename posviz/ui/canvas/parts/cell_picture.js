@@ -278,7 +278,7 @@ class CellPicture {
     view.write(ctx, view.keyName(j), keys.x, keys.y + 42, { size: 15, weight: '600', max: keys.w })
     numbers.forEach(([name, value], n) => {
       const x = keys.x + (n * keys.w) / numbers.length
-      view.write(ctx, name, x, keys.y + 64, { size: 14, colour: theme.quiet, max: keys.w / numbers.length - 6 })
+      view.write(ctx, name, x, keys.y + 64, { size: 14, colour: theme.quiet, max: keys.w / numbers.length - 2 })
       view.write(ctx, value, x, keys.y + 86, { size: 16 })
     })
     const inks = { score: null, weight: theme[meta.side], part: mix(theme.text, theme.background, 0.3) }

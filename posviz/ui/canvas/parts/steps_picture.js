@@ -63,7 +63,7 @@ class StepsPicture {
     const { meta, label, data, theme } = this.view
     const items = [{ text: label.legend_signed, scale: 'signed' }, { text: label.legend_weights, scale: meta.side }]
     if (data.masks) items.push({ text: label.legend_masked, width: 18, paint: (ctx, x, y) => hatchBox(ctx, theme, x, y - 8, 18, 16) })
-    items.push({ text: label.legend_marks, width: 16, paint: (ctx, x, y) => this.outline(ctx, x, y - 7, 15, 14) })
+    items.push({ text: label.legend_marks, width: 16, paint: (ctx, x, y) => this.outline(ctx, x + 2, y - 7, 14, 14) })
     const coarse = Object.values(meta.tables).some(({ rows, cols }) => rows > 150 || cols > 150)
     if (coarse) items.push({ text: label.legend_averaged, width: 0, paint: () => {} })
     return items
