@@ -252,6 +252,7 @@ PARAMS: dict[str, Param] = {
         choice("digits", "float64", DTYPES),
         choice("need", "short", ("short", "long", "extrapolate", "relative")),
         Param("table", "", _named),
+        choice("tview", "rows", ("rows", "alike")),
         Param("trows", "", lambda name, raw: read_int(name, raw, 2, MAX_LEN) if raw else None),
         Param("ra", "qwen2.5-7b", models.read),
         Param("rb", "qwen2.5-7b-yarn", models.read_optional),

@@ -13,6 +13,8 @@ from safetensors.torch import save
 from streamlit.testing.v1 import AppTest
 
 from posviz import encodings, models, tables
+from posviz.models.twins import store
+from posviz.models.twins.model import Twin
 from posviz.types import Refusal, Text
 from tests.test_pages import html, open_page, refusals, shown
 
@@ -67,7 +69,7 @@ def test_rows_are_chosen_and_more_than_there_are_were_another_tables(trows: str,
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"table": "bert"}, "`table` must be one of twin:learned, learned, sinusoidal, got bert"),
+        ({"tview": "x"}, "`tview` must be one of rows, alike, got x"),
         ({"table": "x" * 201}, "`table` must be a name of up to 200 characters, got " + "x" * 39 + "…"),
         ({"trows": "1"}, "`trows` must be a whole number from 2 to 8192, got 1"),
         (
@@ -86,6 +88,33 @@ def test_rows_are_chosen_and_more_than_there_are_were_another_tables(trows: str,
 )
 def test_bad_links_are_one_sentence(given: dict[str, str], sentence: str) -> None:
     assert refusals(open_page("tables", lang="en", **given)) == [sentence]
+
+
+def test_a_table_that_is_not_here_is_refused_with_those_that_are(monkeypatch) -> None:
+    monkeypatch.setattr(models, "catalog", lambda: (), raising=False)
+    here = [f"twin:{name}" for name in store.available() if name in ("learned", "t5", "shaw")]
+    assert refusals(open_page("tables", lang="en", table="bert")) == [
+        f"`table` must be one of {', '.join(here)}, learned, sinusoidal, got bert"
+    ]
+
+
+@pytest.mark.parametrize("table", ["twin:learned", "sinusoidal"])
+def test_how_alike_rows_are_is_drawn_too(table: str) -> None:
+    app = open_page("tables", lang="en", table=table, tview="alike")
+    assert not app.exception and refusals(app) == []
+
+
+@pytest.mark.parametrize(("name", "rows"), [("t5", "bucket of distances"), ("shaw", "distance key − query")])
+def test_twins_of_other_kinds_name_their_rows(monkeypatch, name: str, rows: str) -> None:
+    """Their tables hold a row for each bucket, or for each distance from -K to K."""
+    twin = SimpleNamespace(model=Twin(name).eval().requires_grad_(False), badge=Text("bundled twin", "孪生模型"))
+    monkeypatch.setattr(store, "available", lambda: (name,))
+    monkeypatch.setattr(store, "load", lambda name: twin)
+    for view in ("rows", "alike"):
+        app = open_page("tables", lang="en", table=f"twin:{name}", tview=view)
+        assert not app.exception and refusals(app) == []
+        drawn = str([e.proto for e in app.get("bidi_component")])
+        assert rows.partition("−")[0].strip() in drawn
 
 
 def test_an_upload_is_measured_and_stays() -> None:

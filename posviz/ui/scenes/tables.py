@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
+from posviz import similarity, views
 from posviz import tables as core
-from posviz import views
 from posviz.ui import blocks, controls, save, state, table_sources
 from posviz.ui.canvas import matrix as canvas
-from posviz.ui.lang import _
+from posviz.ui.lang import _, labels
 from posviz.ui.scenes import cells
 from posviz.ui.table_sources import ROWS, UPLOAD, Chosen
 
@@ -26,6 +26,7 @@ class Scene:
     chosen: Chosen
     values: np.ndarray
     found: core.Found
+    view: str
     row: int
     col: int
 
@@ -38,6 +39,7 @@ def toolbar(setting: state.Setting) -> None:
     """Which table, how many of its rows, and an upload."""
     names = table_sources.names()
     controls.pick("table", _("table"), names, style="select", collapsed=True, width=300)
+    controls.pick("tview", _("picture"), {"rows": _("its rows"), "alike": _("how alike they are")}, collapsed=True)
     with st.popover(_("your own table")):
         _upload()
     kept = st.session_state.get(UPLOAD)
@@ -76,14 +78,15 @@ def build(setting: state.Setting) -> Scene:
     chosen = table_sources.chosen(setting)
     asked = state.get("trows")  # of another table, if this one has fewer
     rows = asked if asked is not None and asked <= len(chosen.values) else chosen.used
-    values = chosen.values[:rows]
-    return Scene(
-        chosen,
-        values,
-        _found(f"{chosen.key} {rows}", values),
-        state.chosen("row", rows, rows // 4),
-        state.chosen("col", values.shape[1], values.shape[1] * 21 // 64),
-    )
+    values, view = chosen.values[:rows], state.get("tview")
+    found = _found(f"{chosen.key} {rows}", values)
+    if view == "alike":  # a row, and the one that is most like it
+        row = state.chosen("row", found.pairs, found.pairs // 4)
+        col = state.chosen("col", found.pairs, int(found.neighbours.nearest[row]))
+    else:
+        row = state.chosen("row", rows, rows // 4)
+        col = state.chosen("col", values.shape[1], values.shape[1] * 21 // 64)
+    return Scene(chosen, values, found, view, row, col)
 
 
 def _found(key: str, values: np.ndarray) -> core.Found:
@@ -102,20 +105,44 @@ def _limit(values: np.ndarray) -> float:
 
 def bundle(scene: Scene) -> bytes:
     values, chosen = scene.values, scene.chosen
+    panel, texts = _alike(scene) if scene.view == "alike" else _rows(scene)
+    return canvas.bundle(
+        [panel],
+        labels=texts,
+        alt=_("Heatmap of {name}, {rows} rows, {cols} columns").format(
+            name=chosen.title, rows=values.shape[0], cols=panel.source.shape[1]
+        ),
+        file=f"posviz-table-{scene.view}",
+        selected=(scene.row, scene.col),
+        height=HEIGHT,
+    )
+
+
+def _rows(scene: Scene) -> tuple[canvas.Panel, dict[str, str]]:
+    """The table itself."""
+    values, chosen = scene.values, scene.chosen
     picture = views.Picture("table", (views.Cells(values),), _limit(values), chosen.first_row, None, len(values))
     window = st.session_state.get(KEY, {}).get("window")
     panel = cells.panel(picture, scene.caption, window=window, cross=(scene.row, scene.col))
     columns = _("head") if chosen.what == "bucket" else _("dimension")
-    return canvas.bundle(
-        [replace(panel, y_label=_(ROWS[chosen.what]), x_label=columns)],
-        labels=_texts(chosen.what),
-        alt=_("Heatmap of {name}, {rows} rows, {cols} columns").format(
-            name=chosen.title, rows=values.shape[0], cols=values.shape[1]
-        ),
-        file="posviz-table",
-        selected=(scene.row, scene.col),
-        height=HEIGHT,
+    return replace(panel, y_label=_(ROWS[chosen.what]), x_label=columns), _texts(chosen.what)
+
+
+def _alike(scene: Scene) -> tuple[canvas.Panel, dict[str, str]]:
+    """The cosine of every two rows, of a long table of the first ones."""
+    values = similarity.matrix(scene.values[: scene.found.pairs], "cosine").astype(np.float32)
+    rows = _(ROWS[scene.chosen.what])
+    panel = canvas.Panel(
+        source=canvas.Dense(values=values),
+        vmin=-1.0,
+        vmax=1.0,
+        title=_("{name}: cosine of every two rows").format(name=scene.chosen.title),
+        row_start=scene.chosen.first_row,
+        x_label=rows,
+        y_label=rows,
     )
+    names = (_("Row {row}"), _("row {col}"), _("Row {col}"), _("rows {row} and {col}"))
+    return panel, labels(canvas.LABELS) | dict(zip(("row", "at", "column", "cell"), names, strict=True))
 
 
 def _texts(what: str) -> dict[str, str]:
@@ -150,7 +177,7 @@ def _remark(scene: Scene) -> str:
     said = [_("of {n}").format(n=f"{len(chosen.values):,}")]
     if chosen.used < len(chosen.values):
         said.append(_("training has used the first {n}").format(n=chosen.used))
-    if largest > 1.5 * limit:
+    if largest > 1.5 * limit and scene.view == "rows":
         said.append(
             _("the colours end at {limit}; the largest number is {largest}").format(
                 limit=blocks.compact(limit), largest=blocks.compact(largest)
@@ -246,6 +273,7 @@ def downloads(scene: Scene) -> None:
     def arrays() -> dict[str, np.ndarray]:
         return {
             "table": scene.values,
+            "cosine": similarity.matrix(scene.values[: found.pairs], "cosine"),
             "nearest": found.neighbours.nearest,
             "mean_cosine": found.distances.mean,
             "spread": found.distances.spread,
@@ -263,5 +291,5 @@ def downloads(scene: Scene) -> None:
         caption=scene.caption,
         arrays=arrays,
         table=lambda: save.cells(scene.values, scene.chosen.first_row),
-        count=scene.values.size,
+        count=scene.values.size + scene.found.pairs**2,
     )
