@@ -247,3 +247,18 @@ def test_one_token_has_no_next_one(model) -> None:
     m = model("llama")
     tokens = m.tokenize("e")
     assert len(tokens) == 1 and m.losses(tokens) is None and len(m.trace(tokens).layers) == 2
+
+
+def test_visitors_at_the_same_time_do_not_mix(model) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    m = model("llama")
+    texts = ["the dog", "the man bites the dog", "a cat loves a mouse"] * 4
+    asked = [
+        (m.tokenize(text), Positions(ids=tuple(range(n, n + len(m.tokenize(text)))))) for n, text in enumerate(texts)
+    ]
+    want = [m.trace(*one).layers[1].weights for one in asked]
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda one: m.trace(*one).layers[1].weights, asked))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)
