@@ -310,6 +310,8 @@ def notes(scene: Scene) -> list[str]:
                 "The twins learned {n} characters; these are not among them and all look alike to them: {unknown}"
             ).format(n=f"{scene.model.card['data']['vocabulary']:,}", unknown=" ".join(map(visible, missing[:20])))
         )
+    if alone := _unmatched(scene):
+        found.append(_("Without a partner, so not in A − B: {list}").format(list=alone))
     if scene.special == "hidden":
         found.append(_("Without the special tokens the rows no longer add up to 1."))
     elif scene.special == "renormalised":
@@ -317,6 +319,18 @@ def notes(scene: Scene) -> list[str]:
             _("Every row is divided by what the special tokens leave of it: not what the model computes with.")
         )
     return found
+
+
+def _unmatched(scene: Scene) -> str:
+    """The tokens that only one sentence has, "A 猫·3 · B 狗·0"."""
+    said = []
+    for side, place in (("a", 0), ("b", 1)):
+        matched = {pair[place] for pair in scene.pairs}
+        labels = [visible(label) for i, label in enumerate(scene.tokens(side).labels) if i not in matched]
+        if labels:
+            more = f" +{len(labels) - 12}" if len(labels) > 12 else ""
+            said.append(f"{side.upper()} {' '.join(labels[:12])}{more}")
+    return " · ".join(said)
 
 
 def made(scene: Scene) -> str:
