@@ -10,7 +10,7 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import animation, encodings, heads, heatmaps, models, pages, start, twins
+from benchmarks import animation, encodings, heads, heatmaps, models, pages, pretrained, start, twins
 from benchmarks.table import Row, attempt, markdown
 
 SECTIONS = {
@@ -21,6 +21,7 @@ SECTIONS = {
     "animation": animation.measure,
     "start": start.measure,
     "twins": twins.measure,
+    "pretrained": pretrained.measure,
     "encodings": encodings.measure,
 }
 RESULTS = Path(__file__).with_name("results")

@@ -1,4 +1,7 @@
-"""Every head of a 12-layer, 12-head model: the posviz picture beside BertViz's, as a file that stands alone."""
+"""Every head of a 12-layer, 12-head model: the posviz picture beside BertViz's, as a file that stands alone.
+
+Two posviz pictures: the heads with all their weights, and the Studio's grid of them for two sentences.
+"""
 
 import tempfile
 import time
@@ -9,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.browser import LIMIT, Tab, chromium
+from benchmarks.start import tab_memory
 from benchmarks.table import Row, attempt, middle
 
 LAYERS = HEADS = 12
@@ -50,6 +54,30 @@ def page(weights: np.ndarray) -> str:
     return standalone_html("heads", bundle(weights), title="Heads")
 
 
+def grid(weights: np.ndarray) -> bytes:
+    """What the Studio sends of two sentences: small pictures of A, B and A - B, and every head's scores."""
+    from posviz import survey
+    from posviz.types import Tokens
+    from posviz.ui.canvas import grid
+
+    length = weights.shape[-1]
+    names = tuple(words(length))
+    tokens = [Tokens(" ".join(names), names, tuple(ids)) for ids in (range(length), range(length)[::-1])]
+    full = np.ones((length, length), bool)
+    found = survey.survey(*((survey.Seen(side, layer, full, side) for layer in weights) for side in tokens))
+    return grid.bundle(
+        tokens={side: names for side in grid.SIDES},
+        thumbs=found.thumbs,
+        allowed=found.allowed,
+        scores=found.scores,
+        uniform=found.uniform,
+        look={"side": "a", "measure": "", "sorted": False, "own": False},
+        labels={},
+        alt="heads",
+        file="heads",
+    )
+
+
 def bertviz(view: str, weights: np.ndarray) -> str:
     import bertviz as package
     import torch
@@ -63,6 +91,35 @@ def measure(repeat: int) -> Iterator[Row]:
         yield from attempt(
             f"12 × 12 heads × {length} tokens", lambda length=length: _length(length, min(3, max(1, repeat // 2)))
         )
+    yield from attempt("12 × 12 heads × 512 tokens", lambda: _studio(min(3, max(1, repeat // 2))))
+
+
+def _studio(repeat: int) -> Iterator[Row]:
+    """BertViz writes every weight as text: of 512 tokens that would be some 1.7 GB."""
+    what = "12 × 12 heads × 512 tokens, two sentences, Studio"
+    weights = attention(512)
+    from posviz.ui.canvas.bundle import standalone_html
+
+    times, painted, memory = [], [], []
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        file = Path(folder, "grid.html")
+        for _turn in range(repeat):
+            took, data = _timed(lambda: grid(weights))
+            times.append(took)
+            file.write_text(standalone_html("grid", data, title="Heads"), "utf-8")
+            tab = browser.tab(1920, 1080)
+            tab.open(file.as_uri())
+            painted.append(_first(tab, "canvas", LIMIT))
+            memory.append(tab_memory(browser, tab)["tab"])
+            tab.close()
+    if None in painted:
+        raise RuntimeError("the picture did not appear")
+    instead = "BertViz: 38 million weights as text"
+    yield Row(f"{what}: data sent by the app", "B", len(data), instead=instead)
+    together = [took + paint for took, paint in zip(times, painted, strict=True)]
+    detail = {"milliseconds": {"survey": times, "painted": painted}}
+    yield Row(f"{what}: weights to painted grid", "ms", middle(together), most=2000, instead=instead, detail=detail)
+    yield Row(f"{what}: resident memory of the tab", "B", middle(memory), most=300e6, instead=instead)
 
 
 def _timed(make: Callable[[], Any]) -> tuple[float, Any]:
@@ -76,6 +133,7 @@ def _length(length: int, repeat: int) -> Iterator[Row]:
     weights = attention(length)
     makers: dict[str, Callable[[], Any]] = {
         "bundle": lambda: bundle(weights),
+        "grid": lambda: grid(weights),
         "page": lambda: page(weights),
         **{view: lambda view=view: bertviz(view, weights) for view in VIEWS},
     }
@@ -94,6 +152,15 @@ def _length(length: int, repeat: int) -> Iterator[Row]:
     names = {view: f"BertViz {view}{' (data twice)' if copies[view] == 2 else ''}" for view in VIEWS}
     first = VIEWS[0]
     yield Row(f"{what}: data sent by the app", "B", size["bundle"], size[first], names[first], most=limit)
+    yield Row(
+        f"{what}: data sent by the Studio",
+        "B",
+        size["grid"],
+        size[first],
+        names[first],
+        most_ratio=1 / 40 if limit else None,
+    )
+    yield Row(f"{what}: built for the Studio", "ms", middle(times["grid"]), middle(times[first]), f"BertViz {first}")
     for view in VIEWS:
         yield Row(f"{what}: web page", "B", size["page"], size[view], names[view], most=limit)
     for view in VIEWS:

@@ -77,7 +77,7 @@ def _memory() -> Iterator[Row]:
                 _walk(tab)
             else:
                 tab.visit(server.url, "image")
-            held[side] = {"server": server.resident, **_tab(browser, tab)}
+            held[side] = {"server": server.resident, **tab_memory(browser, tab)}
     for what, key in (
         ("resident memory of the server, all pages visited", "server"),
         ("resident memory of the browser tab, all pages visited", "tab"),
@@ -100,7 +100,7 @@ def _walk(tab: Tab) -> None:
         tab.run("probe.settled", LIMIT)
 
 
-def _tab(browser: Browser, tab: Tab) -> dict[str, float]:
+def tab_memory(browser: Browser, tab: Tab) -> dict[str, float]:
     """The largest renderer process is the tab's; the heap after a collection."""
     tab.send("HeapProfiler.collectGarbage")
     heap = tab.send("Runtime.getHeapUsage")["usedSize"]

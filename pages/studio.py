@@ -9,17 +9,18 @@ shell.header(setting, _("What does every head of a trained model look at?"), stu
 with shell.guard(quiet=True):
     studio.toolbar()
 with shell.guard():
-    scene = studio.build(setting)
-    studio.strip(scene)
-    studio_views.gather_bar(scene)
-    picture = studio_views.picture(scene)
-    picture.mount()
-    shell.proof(studio.proof(scene))
-    for sentence in studio.notes(scene):
-        blocks.note(sentence)
-    shell.details(
-        "studio",
-        code=lambda: picture.code,
-        save=lambda: studio_views.downloads(scene, picture, studio.badge(scene)),
-        badge=studio.badge(scene),
-    )
+    if studio.agreed():
+        scene = studio.build(setting)
+        studio.strip(scene)
+        studio_views.gather_bar(scene)
+        picture = studio_views.picture(scene)
+        picture.mount()
+        shell.proof(studio.proof(scene))
+        for sentence in studio.notes(scene):
+            blocks.note(sentence)
+        shell.details(
+            "studio",
+            code=lambda: picture.code,
+            save=lambda: studio_views.downloads(scene, picture, studio.badge(scene)),
+            badge=studio.badge(scene),
+        )

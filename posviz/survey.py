@@ -112,11 +112,11 @@ def survey(a: Iterable[Seen], b: Iterable[Seen]) -> Survey:
         row_error = max(row_error, *(float(np.abs(x.weights.sum(-1) - 1).max(initial=0)) for x in (one, other)))
         for name, values in _scores(one.weights, one).items():
             rows.setdefault(name, []).append(values)
-        rows.setdefault("change", []).append(change(one.weights, other.weights, pairs, key_pairs))
+        left, right = (_part(x.weights, pairs, key_pairs, side) for side, x in enumerate((one, other)))
+        rows.setdefault("change", []).append(_moved(left, right))
         thumbs["a"].append(pooled(one.weights))
         thumbs["b"].append(pooled(other.weights))
-        difference = _part(one.weights, pairs, key_pairs, 0) - _part(other.weights, pairs, key_pairs, 1)
-        thumbs["d"].append(pooled(difference))
+        thumbs["d"].append(pooled(left - right))
     if tokens is None:
         raise ValueError("a survey needs at least one layer")
     return Survey(
@@ -167,24 +167,23 @@ def head_scores(weights: np.ndarray, allowed: np.ndarray) -> dict[str, np.ndarra
     """
     choice = allowed.sum(-1) >= 2
     places = np.arange(weights.shape[-1])
-    away = np.abs(places[:, None] - places)
+    away = np.abs(places[:, None] - places).astype(weights.dtype)
     return {
         "previous": _mean(np.diagonal(weights, -1, -2, -1), choice[1:]),
         "next": _mean(np.diagonal(weights, 1, -2, -1), choice[:-1]),
         "first": _mean(weights[:, 1:, 0], choice[1:]),
         "same": _mean(np.diagonal(weights, 0, -2, -1), choice),
         "entropy": spread_out(weights, allowed),
-        "distance": _mean((weights * away).sum(-1), choice),
+        "distance": _mean(np.einsum("hij,ij->hi", weights, away), choice),
     }
 
 
 def spread_out(weights: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """(H,): the entropy of :func:`head_scores`, also of (H, L, Lk) weights."""
     keys = allowed.sum(-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(weights > 0, np.log(weights), 0)
-        entropy = -(weights * logs).sum(-1) / np.log(np.maximum(keys, 1))
-    return _mean(entropy, keys >= 2)
+    logs = np.log(np.maximum(weights, np.finfo(weights.dtype).tiny))  # 0 ln 0 = 0
+    entropy = -np.einsum("hij,hij->hi", weights, logs)
+    return _mean(entropy / np.log(np.maximum(keys, 2)), keys >= 2)
 
 
 def _mean(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -206,11 +205,15 @@ def change(
     queries ``pairs``), all others counted as one, mean over the matched queries; NaN without matched words.
     """
     key_pairs = pairs if key_pairs is None else key_pairs
-    if not len(pairs) or not len(key_pairs):
-        return np.full(a.shape[0], np.nan)
-    left, right = (_part(x, pairs, key_pairs, side).astype(np.float64) for side, x in enumerate((a, b)))
+    return _moved(*(_part(x, pairs, key_pairs, side) for side, x in enumerate((a, b))))
+
+
+def _moved(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """:func:`change` of the matched parts (H, M, Mk) of both sentences."""
+    if not left[0].size:
+        return np.full(len(left), np.nan)
     rest = np.abs(left.sum(-1) - right.sum(-1))  # rows sum to 1: what falls on other words
-    return (0.5 * (np.abs(left - right).sum(-1) + rest)).mean(-1)
+    return (0.5 * (np.abs(left - right).sum(-1) + rest)).mean(-1, dtype=np.float64)
 
 
 # ---------------------------------------------------------------- many heads as one matrix

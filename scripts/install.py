@@ -28,7 +28,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PROBE_SECONDS = 4.0
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install"]
+# Not compiled ahead: torch and its like have twenty thousand files, of which posviz imports a few.
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-compile"]
 
 
 def pinned_torch(requirements: Path = ROOT / "requirements.txt") -> str:

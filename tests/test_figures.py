@@ -23,6 +23,13 @@ DIMS = posviz.Dims(d_model=16, n_heads=4)
 TABLE = {"x_label": "dimension", "y_label": "position", "title": "A table"}
 
 
+BEFORE_AFTER = (
+    {"A": [1.0, 2.0], "B": [0.5]},
+    {"A": [3.0, 2.5], "B": [4.0]},
+    {"A": ["<b>", "$x$"], "B": ["你"]},
+)
+
+
 def table(values, **options) -> go.Figure:
     return figures.heatmap(values, **{**TABLE, **options})
 
@@ -47,6 +54,8 @@ def every(dark: bool = False, lang: str = "en") -> dict[str, go.Figure]:
         "difference": figures.attention_difference(compare.weights(a, b, pairs), a.tokens, **shown),
         "parts": figures.score_parts(a.parts, cell=(0, 1, 2), **shown),
         "clock": figures.rotation_clock(9 * theta, 5 * theta, m=9, n=5, **shown),
+        "losses": figures.loss_by_position({"rope": np.arange(40) / 9.0}, trained_len=20, **shown),
+        "before_after": figures.losses_before_after(*BEFORE_AFTER, **shown),
     }
 
 
@@ -729,3 +738,22 @@ def test_pairs_run_from_fast_to_slow():
 )
 def test_clocks_refuse(q, k, expected):
     assert message(figures.rotation_clock, q, k) == expected
+
+
+# ---------------------------------------------------------------- losses
+
+
+def test_losses_before_and_after_are_drawn_as_given() -> None:
+    before, after, pieces = BEFORE_AFTER
+    drawn = figures.losses_before_after(before, after, pieces)
+    assert [list(line.y) for line in drawn.data] == [[1.0, 2.0], [3.0, 2.5], [0.5], [4.0]]
+    assert [line.line.dash for line in drawn.data] == ["dot", "solid"] * 2
+    assert drawn.data[0].line.color == drawn.data[1].line.color != drawn.data[2].line.color
+    assert [line.name for line in drawn.data] == ["A, intact", "A, operated", "B, intact", "B, operated"]
+    assert "<b>" not in str(drawn.data[0].customdata)  # a token is text, not markup
+
+
+def test_losses_need_a_token_each() -> None:
+    before, after, pieces = BEFORE_AFTER
+    got = message(figures.losses_before_after, before, after, {**pieces, "A": ["x"]})
+    assert got == "there must be one token for each of the 2 losses of A, got 1"

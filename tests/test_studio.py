@@ -172,3 +172,9 @@ def test_the_grid_travels_as_bytes() -> None:
 def test_a_grid_that_does_not_fit_together(changes: dict, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         grid.bundle(**thumbs(**changes))
+
+
+def test_words_that_only_one_sentence_has_are_named() -> None:
+    text = shown(open_page("studio", lang="en", a="猫爱鱼", b="狗爱猫"))
+    assert "not in A − B: A 鱼·3 · B 狗·1" in text
+    assert "not in A − B" not in shown(open_page("studio", lang="en"))

@@ -48,7 +48,7 @@ def loss_by_position(
     checked = {str(name): numbers(str(name), values, "(n,)") for name, values in curves.items()}
     lines = [
         go.Scatter(
-            x=np.arange(1, len(values) + 1),
+            x=np.arange(1.0, len(values) + 1),
             y=values,
             name=plain(name),
             mode="lines",
@@ -133,7 +133,7 @@ def losses_before_after(
                 )
             lines.append(
                 go.Scatter(
-                    x=np.arange(1, len(checked) + 1),
+                    x=np.arange(1.0, len(checked) + 1),
                     y=checked,
                     name=plain(f"{side}, {name(lang)}"),
                     mode="lines+markers",

@@ -18,6 +18,7 @@ class ModelTrace:
     last (L, d)            what leaves the model: hidden[-1] after the final norm; None without a final norm
     decoder, cross         of an encoder-decoder: the decoder's own trace, and its layers' cross-attention
                            (queries: ``decoder.tokens``, keys: ``tokens``); else None and ()
+    losses                 float64 nats of every next token, of a pretrained model that predicts it, else None
     """
 
     tokens: Tokens
@@ -26,6 +27,7 @@ class ModelTrace:
     last: np.ndarray | None = field(default=None, repr=False)
     decoder: "ModelTrace | None" = field(default=None, repr=False)
     cross: tuple[AttentionTrace, ...] = field(default=(), repr=False)
+    losses: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def pooled(self) -> np.ndarray:

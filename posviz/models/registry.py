@@ -9,7 +9,7 @@ from pathlib import Path
 from posviz.models import pretrained
 from posviz.models.base import Model
 from posviz.models.pretrained.limits import Limits, from_environment
-from posviz.models.pretrained.load import Progress
+from posviz.models.pretrained.model import Progress
 from posviz.models.twins import store
 from posviz.models.untrained import Untrained
 from posviz.types import Refusal, Text, shown

@@ -282,10 +282,12 @@ def operate(
 ) -> Outcome:
     """Both sentences before and after. before: their intact traces, where they are known already."""
     check(model, operation)
-    return Outcome(
-        operation,
-        before or (trace(model, a), trace(model, b)),
-        (trace(model, a, operation), trace(model, b, operation)),
-        (losses(model, a), losses(model, b)),
-        (losses(model, a, operation), losses(model, b, operation)),
-    )
+    before = before or (trace(model, a), trace(model, b))
+    after = trace(model, a, operation), trace(model, b, operation)
+
+    def nats(traces: tuple[ModelTrace, ModelTrace], done: Operation | None) -> tuple[np.ndarray | None, ...]:
+        if isinstance(model, Pretrained):  # its trace has them from the same pass
+            return tuple(found.losses for found in traces)
+        return tuple(losses(model, found.tokens, done) for found in traces)
+
+    return Outcome(operation, before, after, nats(before, None), nats(after, operation))

@@ -217,11 +217,12 @@ PARAMS: dict[str, Param] = {
         choice("model", "", ("", "twin", "untrained")),  # "": the twin of the encoding, if it has one
         Param("layer", "1", _limited(1, 12)),
         Param("smodel", "", lambda name, raw: raw),  # "": the twin of the encoding
-        choice("sview", "grid", ("grid", "head", "lines", "weight", "steps", "all")),
         choice("sspecial", "shown", ("shown", "hidden", "renormalised")),
         choice("spart", "self", ("self", "decoder", "cross")),
         Param("slayer", "", lambda name, raw: read_int(name, raw, 1, 200) if raw else None),
         Param("shead", "", _optional),
+        # behind the head: the browser goes back one change at a time, and from an opened head first to the grid
+        choice("sview", "grid", ("grid", "head", "lines", "weight", "steps", "all")),
         choice("sside", "a", ("a", "b", "d")),
         choice("smeasure", "", ("", *SCORES)),
         choice("ssorted", "off", ("off", "on")),
@@ -371,16 +372,18 @@ def bind() -> None:
         for name in st.query_params
         if (name in PARAMS or name in KNOBS) and name not in mended and len(values := st.query_params.get_all(name)) > 1
     }
-    texts, drawn = {}, st.session_state.get("_texts", {})
+    # the sentences are plain text: their visible boxes are bound
+    kept = [
+        p for p in active() if p.name not in ("a", "b") and (p.name in st.session_state or p.name in st.query_params)
+    ]
+    drawn = st.session_state.get("_texts", {})
+    # A box writes changes into the URL, not what it begins with; all at once, or Back would need a press for each.
+    begin = {p.name: value for p in kept if (value := st.session_state.get(p.name, p.default)) != p.default}
+    begin = {name: value for name, value in begin.items() if name not in drawn and name not in st.query_params}
+    if begin:
+        st.query_params.update(begin)
     with st.container(key="url"):
-        for param in active():
-            # the sentences are plain text: their visible boxes are bound
-            if param.name not in ("a", "b") and (param.name in st.session_state or param.name in st.query_params):
-                # a box writes changes into the URL, not what it begins with
-                value = st.session_state.get(param.name, param.default)
-                if param.name not in drawn and param.name not in st.query_params and value != param.default:
-                    st.query_params[param.name] = value
-                texts[param.name] = st.text_input(param.name, value=param.default, key=param.name, bind="query-params")
+        texts = {p.name: st.text_input(p.name, value=p.default, key=p.name, bind="query-params") for p in kept}
     st.session_state["_texts"] = texts  # a run asks a hundred times, and session_state is slow
 
 

@@ -223,9 +223,42 @@ def test_losses_are_cross_entropies_of_the_next_token(model, name) -> None:
     target = torch.tensor(tokens.ids if name == "t5" else tokens.ids[1:])
     want = -logits[: len(target)].log_softmax(-1)[torch.arange(len(target)), target]
     close(m.losses(tokens), want, 1e-4)
+    close(m.trace(tokens).losses, m.losses(tokens), 0)
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 def test_encoders_have_no_next_token(model, name) -> None:
     m = model(name)
     assert not m.has_head and m.losses(m.tokenize(SENTENCE)) is None
+
+
+@pytest.mark.parametrize("name", ["bert", "t5", "llama"])
+def test_progress_tells_every_layer(model, name) -> None:
+    m = model(name)
+    seen: list[tuple[float, str]] = []
+    m.trace(m.tokenize(SENTENCE), progress=lambda share, text: seen.append((share, text.en)))
+    count = 4 if name == "t5" else 2
+    assert seen == [(i / count, f"layer {i} of {count}") for i in range(1, count + 1)]
+    m.trace(m.tokenize(SENTENCE))
+    assert len(seen) == count  # no hook stays behind
+
+
+def test_one_token_has_no_next_one(model) -> None:
+    m = model("llama")
+    tokens = m.tokenize("e")
+    assert len(tokens) == 1 and m.losses(tokens) is None and len(m.trace(tokens).layers) == 2
+
+
+def test_visitors_at_the_same_time_do_not_mix(model) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    m = model("llama")
+    texts = ["the dog", "the man bites the dog", "a cat loves a mouse"] * 4
+    asked = [
+        (m.tokenize(text), Positions(ids=tuple(range(n, n + len(m.tokenize(text)))))) for n, text in enumerate(texts)
+    ]
+    want = [m.trace(*one).layers[1].weights for one in asked]
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda one: m.trace(*one).layers[1].weights, asked))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -209,6 +209,24 @@ def test_a_typed_folder_is_opened(made_bert) -> None:
     assert refusals(app) == ["/nowhere/at all is not a folder"]
 
 
+def test_a_hub_that_does_not_answer_is_asked_once_a_run(monkeypatch) -> None:
+    from posviz.models.pretrained import hub
+    from posviz.types import Text
+
+    asked = []
+
+    def silent(name, limits):
+        asked.append(name)
+        raise hub.Refusal(Text("no {name}", "没有 {name}"), name=name)
+
+    monkeypatch.setattr(hub, "fetch", silent)
+    app = open_page(lang="en", smodel="owner/name")
+    app.button(key="agree_model").click().run()
+    assert refusals(app) == ["no owner/name"] and asked == ["owner/name"]
+    app.run()
+    assert refusals(app) == ["no owner/name"] and len(asked) == 2  # the next run tries again
+
+
 def test_without_the_extra_the_page_works_and_says_the_command(monkeypatch) -> None:
     monkeypatch.setattr(pretrained, "installed", lambda: False)
     app = open_page(lang="en")

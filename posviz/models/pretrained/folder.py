@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from posviz.encodings.config_json import read_config
+from posviz.encodings.model_config import ropes_of
 from posviz.models.pretrained.families import Family, family_of
 from posviz.types import Refusal, Text, shown, whole_number
 
@@ -69,6 +70,9 @@ def look(path: Path) -> Folder:
             )
     family = family_of(config)
     _check_sizes(config)
+    _check_quantised(config)
+    if family.kind == "rotary":
+        ropes_of(config)  # names what in the file cannot be
     _check_tokenizer(path)
     tensors, dtypes = {}, set()
     for name, shape, dtype in _headers(path):
@@ -123,6 +127,17 @@ def _check_sizes(config: Mapping[str, Any]) -> None:
             ),
             field="position_embedding_type",
             got=shown(kind),
+        )
+
+
+def _check_quantised(config: Mapping[str, Any]) -> None:
+    if config.get("quantization_config") is not None:
+        raise Refusal(
+            Text(
+                "quantised weights are not read: config.json has a `quantization_config`",
+                "不读量化过的权重：config.json 里有 `quantization_config`",
+            ),
+            field="quantization_config",
         )
 
 

@@ -121,9 +121,10 @@ class LayerTrace(AttentionTrace):
     def __repr__(self) -> str:
         return f"LayerTrace({len(self.tokens)} x {len(self.keys)} tokens, {self.dims})"
 
-    def _grouped(self, x: torch.Tensor) -> np.ndarray:
+    def _grouped(self, x: torch.Tensor) -> torch.Tensor:
         """(Hkv, L, e) -> (H, L, e): each key head serves several query heads."""
-        return frozen(x.repeat_interleave(self.dims.n_heads // x.shape[0], 0))
+        groups = self.dims.n_heads // x.shape[0]
+        return x if groups == 1 else x.repeat_interleave(groups, 0)
 
     @cached_property
     def position(self) -> np.ndarray:  # type: ignore[override]
@@ -140,11 +141,11 @@ class LayerTrace(AttentionTrace):
 
     @cached_property
     def k(self) -> np.ndarray:  # type: ignore[override]
-        return self._grouped(self._captured.k)
+        return frozen(self._grouped(self._captured.k))
 
     @cached_property
     def v(self) -> np.ndarray:  # type: ignore[override]
-        return self._grouped(self._captured.v)
+        return frozen(self._grouped(self._captured.v))
 
     @cached_property
     def q_rotated(self) -> np.ndarray:  # type: ignore[override]
@@ -154,7 +155,7 @@ class LayerTrace(AttentionTrace):
     @cached_property
     def k_rotated(self) -> np.ndarray:  # type: ignore[override]
         turned = self._captured.k_turned
-        return self.k if turned is None else self._grouped(turned)
+        return self.k if turned is None else frozen(self._grouped(turned))
 
     @property
     def bias(self) -> np.ndarray:  # type: ignore[override]
@@ -162,7 +163,7 @@ class LayerTrace(AttentionTrace):
         bias = self._captured.bias
         return np.broadcast_to(np.float32(0), shape) if bias is None else np.broadcast_to(frozen(bias), shape)
 
-    def _kept(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+    def _kept(self, name: str, make: Callable[[], torch.Tensor]) -> np.ndarray:
         if name in self.__dict__:
             return self.__dict__[name]
         made = frozen(make())
@@ -176,7 +177,7 @@ class LayerTrace(AttentionTrace):
 
     @property
     def weights(self) -> np.ndarray:  # type: ignore[override]
-        return self._kept("_weights", lambda: self._softmax(self._scores_of(slice(None))))
+        return self._kept("_weights", lambda: self._weights_of(slice(None)))
 
     @property
     def parts(self) -> Mapping[str, np.ndarray]:  # type: ignore[override]
@@ -184,31 +185,33 @@ class LayerTrace(AttentionTrace):
 
     @cached_property
     def head_outputs(self) -> np.ndarray:  # type: ignore[override]
-        return frozen(self.weights @ self.v)
+        return frozen(self._weights_of(slice(None)) @ self._grouped(self._captured.v))
 
     def head_scores(self, head: int) -> np.ndarray:
         return frozen(self._scores_of(head))
 
     def head_weights(self, head: int) -> np.ndarray:
-        return frozen(self._softmax(self._scores_of(head)))
+        return frozen(self._weights_of(head))
 
     def head_parts(self, head: int) -> Mapping[str, np.ndarray]:
         return {name: frozen(self._part(name, head)) for name in self._part_names}
 
-    def _scores_of(self, heads: int | slice) -> np.ndarray:
-        product = self.q_rotated[heads] @ np.swapaxes(self.k_rotated[heads], -1, -2)
-        product *= np.float32(self.scale)
-        if self._captured.bias is not None:
-            product += self.bias[heads]
+    # In torch, not numpy: an app that gives each visitor one thread tells torch, and a BLAS of its own would not know.
+    def _scores_of(self, heads: int | slice) -> torch.Tensor:
+        kept = self._captured
+        q = kept.q if kept.q_turned is None else kept.q_turned
+        k = self._grouped(kept.k if kept.k_turned is None else kept.k_turned)
+        product = q[heads] @ k[heads].mT
+        product *= self.scale
+        if kept.bias is not None:
+            product += kept.bias[heads]
         return product
 
-    def _softmax(self, scores: np.ndarray) -> np.ndarray:
+    def _weights_of(self, heads: int | slice) -> torch.Tensor:
+        scores = self._scores_of(heads)
         if not self.allowed.all():
-            scores[..., ~self.allowed] = -np.inf
-        scores -= scores.max(-1, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(-1, keepdims=True)
-        return scores
+            scores.masked_fill_(torch.tensor(~self.allowed), -torch.inf)
+        return scores.softmax(-1)
 
     @property
     def _part_names(self) -> tuple[str, ...]:
@@ -218,16 +221,16 @@ class LayerTrace(AttentionTrace):
             return "content", "rotation"
         return ("content",) if self._captured.bias is None else ("content", "bias")
 
-    def _part(self, name: str, heads: int | slice) -> np.ndarray:
-        scale, kept = np.float32(self.scale), self._captured
+    def _part(self, name: str, heads: int | slice) -> torch.Tensor:
+        kept = self._captured
         if name == "bias":
-            return self.bias[heads]
-        if name == "content":
-            return self.q[heads] @ np.swapaxes(self.k[heads], -1, -2) * scale
+            return kept.bias[heads]
         if name == "rotation":
             return self._scores_of(heads) - self._part("content", heads)
-        q_share, k_share = name.split("_")
-        q_position, k_position = frozen(kept.q_position)[heads], frozen(kept.k_position)[heads]
-        q = q_position if q_share == "position" else self.q[heads] - q_position
-        k = k_position if k_share == "position" else self.k[heads] - k_position
-        return q @ np.swapaxes(k, -1, -2) * scale
+        q, k = kept.q[heads], self._grouped(kept.k)[heads]
+        if name != "content":
+            q_share, k_share = name.split("_")
+            q_position, k_position = kept.q_position[heads], kept.k_position[heads]
+            q = q_position if q_share == "position" else q - q_position
+            k = k_position if k_share == "position" else k - k_position
+        return (q @ k.mT) * self.scale

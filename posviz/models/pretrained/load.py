@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ from posviz.encodings import make, rope_from_config
 from posviz.models.pretrained import folder as folders
 from posviz.models.pretrained import hub, weights
 from posviz.models.pretrained.limits import Limits, from_environment
-from posviz.models.pretrained.model import Position, Pretrained
+from posviz.models.pretrained.model import Position, Pretrained, Progress
 from posviz.types import Refusal, Text, shown
 
-Progress = Callable[[float, Text], None]
 ABOUT = "posviz.json"  # written by `make models` beside the weights
 COMMAND = "make models"
 

@@ -6,7 +6,7 @@ model's own.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,16 +17,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from posviz.attention import split_heads
-from posviz.encodings import Encoding, ModelRope, make
+from posviz.encodings import Encoding, make
 from posviz.models.base import ModelTrace, Positions
-from posviz.models.pretrained import pieces
+from posviz.models.pretrained import assemble, pieces
 from posviz.models.pretrained.families import Family, Stack
-from posviz.models.pretrained.layers import Captured, LayerTrace, ModelDims, frozen
+from posviz.models.pretrained.layers import frozen
 from posviz.models.pretrained.limits import Limits
-from posviz.models.pretrained.record import Record, output_of
-from posviz.types import PieceInfo, Refusal, Text, Tokens, whole_number
+from posviz.models.pretrained.record import Record
+from posviz.types import PieceInfo, Refusal, Text, Tokens, shown, whole_number
 
+Progress = Callable[[float, Text], None]
 MAX_ID = 1_000_000  # largest position a token may claim in a rotary or bias model
 
 
@@ -104,9 +104,9 @@ class Pretrained:
     def position_table(self) -> np.ndarray:
         """Float32, read-only. Absolute: (rows, d), row p for position p. Bias: (buckets, H), T5's of the encoder."""
         if self.family.kind == "absolute":
-            return frozen(self._get(self.family.table).weight[self.family.first_row :])
+            return frozen(self.module(self.family.table).weight[self.family.first_row :])
         if self.family.kind == "bias":
-            return frozen(self._get(self.family.stack.attention, 0).relative_attention_bias.weight)
+            return frozen(self.module(self.family.stack.attention, 0).relative_attention_bias.weight)
         raise Refusal(
             Text(
                 "{name} has no table of positions: RoPE turns queries and keys",
@@ -119,42 +119,55 @@ class Pretrained:
     @cached_property
     def mean_row(self) -> torch.Tensor:
         """(d,): mean of the table's rows 1 to the last; row 0 is an outlier in BERT, it belongs to [CLS] alone."""
-        table = self._get(self.family.table).weight[self.family.first_row :]
+        table = self.module(self.family.table).weight[self.family.first_row :]
         return table[1:].mean(0) if len(table) > 1 else table[0]
 
     # ---------------------------------------------------------------- forward passes
     @torch.inference_mode()
     def losses(self, tokens: Tokens, positions: Positions | None = None) -> np.ndarray | None:
         """Nats of every next token, float64: (L - 1,) of a decoder, (L,) of an encoder-decoder that copies the
-        sentence; None where the model does not predict the next token."""
+        sentence; None where the model does not predict the next token. A trace holds them, too."""
         if not self.has_head:
             return None
         positions = self._checked(tokens, positions)
         with self.lock, self._operated(len(tokens), positions):
-            logits = self.network(**self._inputs(tokens, positions)).logits[0].double()
-        target = torch.tensor(tokens.ids)
+            return self._losses(self._run(tokens, positions), tokens)
+
+    def _losses(self, out: Any, tokens: Tokens) -> np.ndarray | None:
+        if not self.has_head:
+            return None
+        logits, target = out.logits[0], torch.tensor(tokens.ids)
         if self.family.decoder is None:
             logits, target = logits[:-1], target[1:]
-        return frozen(functional.cross_entropy(logits, target, reduction="none"))
+        # a few rows at a time: all of them as float64 would be 200 MB for 512 tokens of a large vocabulary
+        rows = zip(logits.split(64), target.split(64), strict=True)
+        parts = [functional.cross_entropy(part.double(), goal, reduction="none") for part, goal in rows]
+        return frozen(torch.cat(parts)) if len(target) else None
 
     @torch.inference_mode()
-    def trace(self, tokens: Tokens, positions: Positions | None = None) -> ModelTrace:
-        """Every layer's attention. An encoder-decoder's decoder reads the sentence too, one place behind."""
+    def trace(
+        self, tokens: Tokens, positions: Positions | None = None, *, progress: Progress | None = None
+    ) -> ModelTrace:
+        """Every layer's attention. An encoder-decoder's decoder reads the sentence too, one place behind.
+
+        progress: called with a share from 0 to 1 and what is being done, layer by layer.
+        """
         positions = self._checked(tokens, positions)
         self.limits.check_sentence(len(tokens), self.n_layers, self.n_heads, self.position.rows)
-        with self.lock, self._operated(len(tokens), positions), self._recorded() as record:
-            self.network(**self._inputs(tokens, positions))
+        with self.lock, self._operated(len(tokens), positions), self._recorded(progress) as record:
+            losses = self._losses(self._run(tokens, positions), tokens)
         family = self.family
         hidden, last = record.hidden(family.stack, self.n_layers)
-        layers = tuple(self._layer(record, family.stack, i, tokens, positions) for i in range(self.n_layers))
+        layers = tuple(assemble.layer(self, record, family.stack, i, tokens, positions) for i in range(self.n_layers))
         if family.decoder is None or not self._has_decoder:
-            return ModelTrace(tokens, hidden, layers, last)
-        reading = self.reading(tokens)
-        depth = self._decoder_layers
+            return ModelTrace(tokens, hidden, layers, last, losses=losses)
+        reading, depth = self.reading(tokens), self._decoder_layers
         own_hidden, own_last = record.hidden(family.decoder, depth)
-        own = tuple(self._layer(record, family.decoder, i, reading, positions) for i in range(depth))
-        cross = tuple(self._layer(record, family.cross, i, reading, positions, keys=tokens) for i in range(depth))
-        return ModelTrace(tokens, hidden, layers, last, ModelTrace(reading, own_hidden, own, own_last), cross)
+        own = tuple(assemble.layer(self, record, family.decoder, i, reading, positions) for i in range(depth))
+        cross = tuple(
+            assemble.layer(self, record, family.cross, i, reading, positions, keys=tokens) for i in range(depth)
+        )
+        return ModelTrace(tokens, hidden, layers, last, ModelTrace(reading, own_hidden, own, own_last), cross, losses)
 
     def reading(self, tokens: Tokens) -> Tokens:
         """What the decoder of an encoder-decoder reads: its start token, then the sentence without its last one."""
@@ -171,7 +184,7 @@ class Pretrained:
     def _decoder_layers(self) -> int:
         return len(self.network.decoder.block)
 
-    def _get(self, path: str, i: int = 0) -> nn.Module:
+    def module(self, path: str, i: int = 0) -> nn.Module:
         return self.network.get_submodule(path.format(i=i))
 
     def _checked(self, tokens: Tokens, positions: Positions | None) -> Positions:
@@ -193,19 +206,34 @@ class Pretrained:
             whole_number("position", place, 0, last)
         return positions
 
+    def _run(self, tokens: Tokens, positions: Positions) -> Any:
+        """The forward pass; a config that contradicts itself may only fail here."""
+        try:
+            return self.network(**self._inputs(tokens, positions))
+        except Exception as error:
+            raise Refusal(
+                Text(
+                    "{name} cannot be computed on this sentence: {why}",
+                    "{name} 在这个句子上算不出来：{why}",
+                ),
+                field="model",
+                name=shown(self.name),
+                why=shown(" ".join(str(error).split()) or type(error).__name__, 160),
+            ) from None
+
     def _inputs(self, tokens: Tokens, positions: Positions) -> dict[str, Any]:
         ids = torch.tensor([tokens.ids])
         # With a mask of ones, positions that do not count up are not taken for several packed texts.
         inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "return_dict": True}
         if self.family.kind != "bias":
-            inputs["position_ids"] = self._ids(len(tokens), positions)[None] + self.family.first_row
+            inputs["position_ids"] = self.ids(len(tokens), positions)[None] + self.family.first_row
         if self._has_decoder:
             inputs["decoder_input_ids"] = torch.tensor([self.reading(tokens).ids])
         if self.family.has_head and (self.family.decoder is None or self._has_decoder):
             inputs["use_cache"] = False  # encoders have none
         return inputs
 
-    def _ids(self, length: int, positions: Positions) -> torch.Tensor:
+    def ids(self, length: int, positions: Positions) -> torch.Tensor:
         return torch.arange(length) if positions.ids is None else torch.tensor(positions.ids)
 
     @contextmanager
@@ -214,16 +242,16 @@ class Pretrained:
         with ExitStack() as stack:
             if positions.mean and self.family.kind == "absolute":
                 row = self.mean_row
-                hook = self._get(self.family.table).register_forward_hook(lambda m, a, out: row.expand_as(out))
+                hook = self.module(self.family.table).register_forward_hook(lambda m, a, out: row.expand_as(out))
                 stack.callback(hook.remove)
             if self.family.kind == "bias" and (positions.ids is not None or not positions.bias):
                 for tower in filter(None, (self.family.stack, self.family.decoder if self._has_decoder else None)):
-                    table = self._get(tower.attention, 0).relative_attention_bias
+                    table = self.module(tower.attention, 0).relative_attention_bias
                     stack.callback(table.register_forward_hook(self._rebiased(tower, length, positions)).remove)
             yield
 
     def _rebiased(self, tower: Stack, length: int, positions: Positions) -> Any:
-        ids = self._ids(length, positions)
+        ids = self.ids(length, positions)
         buckets = self.spec_of(tower).buckets(ids[None, :] - ids[:, None])
 
         def hook(module: nn.Embedding, args: tuple, out: torch.Tensor) -> torch.Tensor:
@@ -241,7 +269,7 @@ class Pretrained:
         return make("t5", num_buckets=spec.num_buckets, max_distance=spec.max_distance, bidirectional=False)
 
     @contextmanager
-    def _recorded(self) -> Iterator[Record]:
+    def _recorded(self, progress: Progress | None) -> Iterator[Record]:
         record = Record()
         with ExitStack() as stack:
             paths = [self.family.table, self.family.norm, *self.family.words]
@@ -257,86 +285,19 @@ class Pretrained:
                 module = self.network.get_submodule(path)
                 hook = module.register_forward_hook(record.hook(path), with_kwargs=True)
                 stack.callback(hook.remove)
+            if progress:
+                blocks = [tower.block.format(i=i) for tower, depth in towers[:2] for i in range(depth)]
+                for done, path in enumerate(blocks, 1):
+                    hook = _telling(progress, done / len(blocks), done, len(blocks))
+                    stack.callback(self.network.get_submodule(path).register_forward_hook(hook).remove)
             if self.family.kind == "bias":
                 for tower, _ in towers[:2]:
-                    table = self._get(tower.attention, 0).relative_attention_bias
+                    table = self.module(tower.attention, 0).relative_attention_bias
                     stack.callback(table.register_forward_hook(record.bias_hook(tower.attention)).remove)
             yield record
 
-    # ---------------------------------------------------------------- one layer
-    def _layer(
-        self, record: Record, tower: Stack, i: int, tokens: Tokens, positions: Positions, keys: Tokens | None = None
-    ) -> LayerTrace:
-        attention = self._get(tower.attention, i)
-        q, k, v = self._projected(record, tower, i)
-        dims = ModelDims(
-            d_model=self.config.hidden_size, n_heads=q.shape[0], head_width=q.shape[-1], n_kv_heads=k.shape[0]
-        )
-        w_o, b_o = output_of(self._get(tower.out, i), dims)
-        spec = self.spec_of(tower)
-        turned: dict[str, torch.Tensor] = {}
-        if isinstance(spec, ModelRope):
-            at = self._ids(len(tokens), positions)
-            turned = {"q_turned": spec.rotate(q, at), "k_turned": spec.rotate(k, at)}
-        bias = self._bias(record, tower)
-        captured = Captured(
-            inputs=record.inputs[tower.qkv[0].format(i=i)],
-            q=q,
-            k=k,
-            v=v,
-            output=record.outputs[tower.out.format(i=i)],
-            w_o=w_o,
-            b_o=b_o,
-            bias=bias,
-            **turned,
-            **(self._shares(record, dims) if i == 0 and self.family.kind == "absolute" else {}),
-        )
-        return LayerTrace(
-            captured,
-            tokens=tokens,
-            spec=spec,
-            dims=dims,
-            mask=tower.mask,
-            scale=float(attention.scaling),
-            allowed=self._allowed(attention, tower, len(tokens), len(keys or tokens)),
-            key_tokens=keys,
-        )
 
-    def _projected(self, record: Record, tower: Stack, i: int) -> Sequence[torch.Tensor]:
-        """q (H, L, e), k, v (Hkv, Lk, e)"""
-        outs = [record.outputs[path.format(i=i)] for path in tower.qkv]
-        if len(outs) == 1:  # side by side
-            outs = list(outs[0].chunk(3, -1))
-        heads = self.config.num_attention_heads
-        width = outs[0].shape[-1] // heads
-        made = [split_heads(x, x.shape[-1] // width) for x in outs]
-        for at, path in enumerate(tower.norms or ()):
-            made[at] = record.outputs[path.format(i=i)].transpose(-3, -2)  # (L, H, e) behind its norm
-        return made
-
-    def _bias(self, record: Record, tower: Stack) -> torch.Tensor | None:
-        """(H, L, L) of a bias tower, one tensor for all its layers."""
-        if self.family.kind != "bias" or tower is self.family.cross:
-            return None
-        return record.biases[tower.attention]
-
-    def _allowed(self, attention: nn.Module, tower: Stack, rows: int, columns: int) -> np.ndarray:
-        if tower.mask != "causal":
-            return np.ones((rows, columns), bool)
-        behind = np.arange(rows)[:, None] - np.arange(columns)[None, :]
-        window = getattr(attention, "sliding_window", None) or columns
-        return (behind >= 0) & (behind < window)
-
-    def _shares(self, record: Record, dims: ModelDims) -> dict[str, torch.Tensor]:
-        """Position's share of the first layer's input and of its q and k: the norm of a sum, told apart."""
-        family, norm = self.family, self._get(self.family.norm)
-        added = record.outputs[family.table].expand(len(record.outputs[family.words[0]]), -1)
-        whole = added + sum(record.outputs[path] for path in family.words)
-        deviation = (whole.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()
-        position = (added - added.mean(-1, keepdim=True)) / deviation * norm.weight
-        if len(family.stack.qkv) == 1:  # Conv1D: (d, 3d)
-            weights = [w.T for w in self._get(family.stack.qkv[0]).weight.chunk(3, -1)[:2]]
-        else:
-            weights = [self._get(path).weight for path in family.stack.qkv[:2]]
-        q, k = (split_heads(functional.linear(position, w), dims.n_heads) for w in weights)
-        return {"position": position, "q_position": q, "k_position": k}
+def _telling(progress: Progress, share: float, done: int, count: int) -> Any:
+    """A hook that says that a layer is done."""
+    text = Text("layer {done} of {count}", "第 {done} 层，共 {count} 层").filled(done=done, count=count)
+    return lambda module, args, out: progress(share, text)

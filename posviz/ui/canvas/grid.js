@@ -219,6 +219,7 @@ class GridView extends View {
       ctx.strokeStyle = css(this.theme.text)
       ctx.lineWidth = 2.5
       ctx.strokeRect(place.x - 2, place.y - 2, g.size + 4, g.size + 4)
+      this.canvas.dataset.place = [place.x, place.y, g.size].join()
     }
     drawLegend(this, ctx, g.legend, 0, g.legendTop)
     this.drawPanel(ctx)

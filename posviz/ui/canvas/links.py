@@ -45,7 +45,10 @@ LABELS: dict[str, str] = {
     "legend_a": N_("weight in A: a line as wide as here is 1"),
     "legend_b": N_("weight in B: a line as wide as here is 1"),
     "legend_rounded": N_("weights are rounded to 1/255"),
-    "hint": N_("Point at a token to see its lines alone; click to keep it, several if you like; Escape lets go."),
+    "hint": N_(
+        "Point at a token to see its lines alone; click to keep it, several if you like; "
+        "arrow keys and Enter do the same, Escape lets go."
+    ),
     "empty": N_("the sentence is empty"),
 }
 

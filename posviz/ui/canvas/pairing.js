@@ -104,7 +104,7 @@ class PairingView extends View {
     this.root.classList.toggle('narrow', !this.wide)
     const half = this.wide ? Math.floor((width - 48) / 2) : width
     const upper = { x: 0, y: 34, w: width, gap: 104 }
-    const top = upper.y + 2 * ROW + upper.gap + 34
+    const top = upper.y + 2 * ROW + upper.gap + 52
     const block = 3 * ROW + 150
     const boxes = [0, 1].map((s) => ({ x: this.wide ? s * (half + 48) : 0, y: top + (this.wide ? 0 : s * block), w: half, gap: 66 }))
     Object.assign(this, { upper, boxes })

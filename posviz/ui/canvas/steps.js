@@ -62,7 +62,7 @@ class StepsView extends View {
     this.row.ariaLabel = label.steps
     this.buttons.forEach((button, n) => {
       button.querySelector('span').textContent = label[`step_${n + 1}`]
-      button.ariaLabel = `${n + 1} ${label[`step_${n + 1}`]}`
+      button.title = button.ariaLabel = `${n + 1} ${label[`step_${n + 1}`]}`
     })
     for (const [button, sign, text] of [[this.back, '‹', label.previous], [this.next, '›', label.next]]) {
       Object.assign(button, { textContent: sign, title: text, ariaLabel: text })

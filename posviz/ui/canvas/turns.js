@@ -212,13 +212,14 @@ class TurnsView extends FilmView {
     this.root.classList.toggle('narrow', !wide)
     const w = wide ? Math.floor((width - 40) / 2) : width
     const foot = 100 + 96 // the chosen pair, the strip
+    const tall = this.meta.height + clamp((width - 900) * 0.22, 0, 150) // larger clocks in a large window
     let y = 0
     this.sides.forEach((side, s) => {
       const x = wide ? s * (w + 40) : 0
       if (!wide && s) y += 14
       const top = wide ? 0 : y
       side.head.place({ x, y: top, w })
-      const room = wide ? this.meta.height - RULER - foot - 30 - 20 : 0
+      const room = wide ? tall - RULER - foot - 30 - 20 : 0
       side.grid.place({ x, y: top + 28, w: w - 4, h: room })
       const below = top + 28 + (wide ? room + 8 : side.grid.height + 8)
       side.one.place({ x, y: below, w, h: 100 })

@@ -16,8 +16,10 @@ _ASKED = "_asked_models"  # names that this session has asked for itself
 
 
 def agreed(name: str) -> bool:
-    """Whether a model may be opened: it is in the catalog, or this session asked for it."""
-    return any(entry.key == name for entry in models.catalog()) or name in st.session_state.get(_ASKED, ())
+    """Whether a model may be opened: it is in the catalog, this session asked for it, or it can only be one of
+    posviz's own, there or not."""
+    own = name.startswith(("twin:", "local:")) or any(entry.key == name for entry in models.catalog())
+    return own or name in st.session_state.get(_ASKED, ())
 
 
 def ask(name: str) -> None:
@@ -31,9 +33,9 @@ def _agree(name: str) -> None:
     st.session_state[_ASKED] = {*st.session_state.get(_ASKED, ()), name}
 
 
-def other() -> None:
-    """The box for a folder or a hub's name; or why there is none."""
-    with st.popover(_("another model")):
+def other(*, short: bool = False) -> None:
+    """The box for a folder or a hub's name; or why there is none. short: a plus sign, where there is no room."""
+    with st.popover("＋" if short else _("another model"), help=_("another model") if short else None):
         if not pretrained.installed():
             blocks.note(_("Real models need more packages: {command}").format(command=pretrained.COMMAND))
             return

@@ -121,7 +121,7 @@ def proof(scene: Scene) -> list[blocks.Number]:
         blocks.Number(
             " · ".join(_bound(side) for side in scene.sides),
             _("{side}: distance at which Σ cos kω first turns negative").format(side="A · B" if both else "A"),
-            _("in a text of {n}").format(n=f"{scene.wanted:,}"),
+            "" if both else f"L = {scene.wanted:,}",
         )
     )
     return items if both else [*items, _norm(scene)]

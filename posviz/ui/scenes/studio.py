@@ -8,15 +8,14 @@ import numpy as np
 import streamlit as st
 
 from posviz import compare, models, survey
-from posviz.models import pretrained
 from posviz.models.base import Model, ModelTrace
-from posviz.models.pretrained import limits
 from posviz.models.twins import store
 from posviz.models.untrained import Untrained
 from posviz.text import visible
 from posviz.types import AttentionTrace, Refusal, Text, Tokens, shown
 from posviz.ui import blocks, cached, controls, state
 from posviz.ui.lang import N_, _, current
+from posviz.ui.scenes import choose_model
 
 TWIN = "twin:"
 VIEW_NAMES = {
@@ -167,21 +166,6 @@ def find_model(setting: state.Setting, name: str) -> Model:
         place.empty()
 
 
-def other_model() -> None:
-    """A folder or a hub's name, where a server allows that."""
-    with st.popover("＋", help=_("another model")):
-        if not pretrained.installed():
-            blocks.note(_("Real models need one more package: {command}").format(command=pretrained.COMMAND))
-        elif limits.from_environment().folders:
-            own = state.raw("smodel")
-            own = "" if own in {entry.key for entry in models.catalog()} else own
-            place = _("folder, or name/on-the-hub")
-            controls.words("smodel", _("folder or hub name"), placeholder=place, at="_own", shown=own)
-            blocks.note(_("Safetensors only; nothing in the folder is executed. `make models` fetches two models."))
-        else:
-            blocks.note(_("This server offers the models of its list only."))
-
-
 # ---------------------------------------------------------------- the page
 def toolbar() -> None:
     """Which model, what of it, and how."""
@@ -190,7 +174,15 @@ def toolbar() -> None:
         controls.pick("smodel", _("model"), names, style="select", collapsed=True, width=210, shown=name)
         views = {view: _(text) for view, text in VIEW_NAMES.items()}
         controls.pick("sview", _("view"), views, collapsed=True)
-        other_model()
+        choose_model.other(short=True)
+
+
+def agreed() -> bool:
+    """Whether the model may be opened; if not, this asks."""
+    if choose_model.agreed(chosen_name()):
+        return True
+    choose_model.ask(chosen_name())
+    return False
 
 
 def build(setting: state.Setting) -> Scene:
@@ -318,6 +310,8 @@ def notes(scene: Scene) -> list[str]:
                 "The twins learned {n} characters; these are not among them and all look alike to them: {unknown}"
             ).format(n=f"{scene.model.card['data']['vocabulary']:,}", unknown=" ".join(map(visible, missing[:20])))
         )
+    if alone := _unmatched(scene):
+        found.append(_("Without a partner, so not in A − B: {list}").format(list=alone))
     if scene.special == "hidden":
         found.append(_("Without the special tokens the rows no longer add up to 1."))
     elif scene.special == "renormalised":
@@ -325,6 +319,18 @@ def notes(scene: Scene) -> list[str]:
             _("Every row is divided by what the special tokens leave of it: not what the model computes with.")
         )
     return found
+
+
+def _unmatched(scene: Scene) -> str:
+    """The tokens that only one sentence has, "A 猫·3 · B 狗·0"."""
+    said = []
+    for side, place in (("a", 0), ("b", 1)):
+        matched = {pair[place] for pair in scene.pairs}
+        labels = [visible(label) for i, label in enumerate(scene.tokens(side).labels) if i not in matched]
+        if labels:
+            more = f" +{len(labels) - 12}" if len(labels) > 12 else ""
+            said.append(f"{side.upper()} {' '.join(labels[:12])}{more}")
+    return " · ".join(said)
 
 
 def made(scene: Scene) -> str:

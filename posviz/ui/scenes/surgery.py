@@ -22,6 +22,7 @@ from posviz.ui.scenes.attention import PART_CELLS
 
 KEY = "surgery_canvas"
 STAGES = {"before": N_("intact"), "after": N_("operated"), "change": N_("what changed")}
+_FAILED = "_surgery_failed"  # in the session: the model that could not be opened in this run, and why
 TOLERANCE = 3e-4  # of a weight: float32 angles at positions up to a million
 LONGEST_TOLD = 100_000  # positions that float32 angles still tell apart to that tolerance
 
@@ -87,8 +88,21 @@ def _operation(model: Model) -> Operation:
     return asked if asked is not None and asked.change in allowed else Operation(allowed[0])
 
 
+def _model(setting: state.Setting, name: str) -> Model:
+    """The model, opened; one that could not be is not tried again in the same run, a hub may take ten seconds to fail."""
+    failed = st.session_state.get(_FAILED)
+    if failed and failed[0] == name:
+        raise failed[1]
+    try:
+        return studio.find_model(setting, name)
+    except Refusal as refusal:
+        st.session_state[_FAILED] = (name, refusal)
+        raise
+
+
 def toolbar(setting: state.Setting) -> None:
     """Which model, and what is done to it."""
+    st.session_state.pop(_FAILED, None)
     with st.container(horizontal=True, vertical_alignment="center"):
         name = _name()
         names = {key: title for key, title in studio.model_names().items() if key not in ("untrained", "twin:none")}
@@ -99,7 +113,7 @@ def toolbar(setting: state.Setting) -> None:
     with place:
         if not choose_model.agreed(name):
             return
-        model = studio.find_model(setting, name)
+        model = _model(setting, name)
         operation = _operation(model)
         _changes(model, operation)
         _amount(operation)
@@ -149,7 +163,7 @@ def build(setting: state.Setting) -> Scene:
         if not state.raw(side):
             setting.tokens(side)  # an empty sentence is refused in the same words as everywhere
     name = _name()
-    model = studio.find_model(setting, name)
+    model = _model(setting, name)
     operation = _operation(model)
     scene = Scene(
         model, name, cached.outcome(model, name, state.raw("a"), state.raw("b"), operation), state.get("stage")

@@ -12,8 +12,8 @@ class CellPicture {
     const narrow = width < 620
     const side = width >= 900
     this.width = width
-    this.gutter = narrow ? 74 : 116
-    const bars = { x: this.gutter, y: 74, w: width - this.gutter - (narrow ? 52 : 76), h: 66, gap: 14 }
+    this.gutter = narrow ? 102 : 116
+    const bars = { x: this.gutter, y: 74, w: width - this.gutter - 76, h: 66, gap: 14 }
     bars.end = bars.y + 4 * (bars.h + bars.gap) + 16
     const legend = legendLayout(view, this.legendItems(), width - this.gutter)
     const lower = bars.end + legend.height + 22
@@ -278,7 +278,7 @@ class CellPicture {
     view.write(ctx, view.keyName(j), keys.x, keys.y + 42, { size: 15, weight: '600', max: keys.w })
     numbers.forEach(([name, value], n) => {
       const x = keys.x + (n * keys.w) / numbers.length
-      view.write(ctx, name, x, keys.y + 64, { size: 14, colour: theme.quiet, max: keys.w / numbers.length - 6 })
+      view.write(ctx, name, x, keys.y + 64, { size: 14, colour: theme.quiet, max: keys.w / numbers.length - 2 })
       view.write(ctx, value, x, keys.y + 86, { size: 16 })
     })
     const inks = { score: null, weight: theme[meta.side], part: mix(theme.text, theme.background, 0.3) }

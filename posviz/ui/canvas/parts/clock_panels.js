@@ -41,6 +41,8 @@ class ClockGrid {
     Object.assign(this, grid, { x, left: x + left, w, y: y + 6, cell: (w - left) / grid.cols, step, r: Math.max(3, grid.d / 2) })
     this.height = Math.ceil(step * Math.ceil(pairs / grid.cols))
   }
+  // From which size on each clock has its name below it.
+  named() { return 28 }
   // The arrangement with the largest clocks; full rows, and rows of four, are worth a little size.
   largest(w, h) {
     const { pairs } = this.view
@@ -55,7 +57,7 @@ class ClockGrid {
       return best
     }
     const labelled = attempt(true)
-    return labelled.d >= 28 ? labelled : attempt(false)
+    return labelled.d >= this.named() ? labelled : attempt(false)
   }
   regular(w) {
     const { pairs } = this.view

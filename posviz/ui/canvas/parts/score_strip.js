@@ -19,7 +19,7 @@ class ScoreStrip {
       const key = [...shared, side.version].join()
       if (this.curves[s]?.key === key) return
       this.curves[s] = { key, ...this.sampled(side) }
-      view.stale = true
+      if (!side.live) view.stale = true // a swept curve is no part of the still layer
     })
     const values = this.curves.flatMap(({ low, high }) => [low, high])
     const [low, high] = view.extremes ?? [Math.min(0, ...values), Math.max(0, ...values)]
@@ -32,7 +32,8 @@ class ScoreStrip {
     const lead = view.m - view.n
     if (side.stiff) return this.stepwise(side, view.locked ? lead : null)
     if (view.locked) return this.bounded(Float64Array.of(side.score, side.score), view.low, view.span)
-    const fine = Math.min(Math.max(view.span, Math.ceil(1.25 * this.w)), MOST_SAMPLES)
+    const across = Math.ceil((side.live ? 0.5 : 1.25) * this.w) // one that changes in every frame is made of fewer
+    const fine = Math.min(Math.max(view.span, across), MOST_SAMPLES)
     const { values } = side.rotor.kernel(view.low - view.n, view.span / fine, fine + 1)
     return this.bounded(values, view.low, view.span / fine)
   }
@@ -75,7 +76,7 @@ class ScoreStrip {
     const { values, from, step } = curve
     ctx.strokeStyle = css(mix(colour, this.view.theme.background, 0.25))
     ctx.lineWidth = 1.5
-    ctx.lineJoin = 'round'
+    ctx.lineJoin = 'bevel'
     ctx.beginPath()
     const each = values.length > 3 * this.w ? Math.ceil(values.length / this.w) : 1
     for (let j = 0; j < values.length; j += each) {

@@ -63,7 +63,7 @@ class StepsPicture {
     const { meta, label, data, theme } = this.view
     const items = [{ text: label.legend_signed, scale: 'signed' }, { text: label.legend_weights, scale: meta.side }]
     if (data.masks) items.push({ text: label.legend_masked, width: 18, paint: (ctx, x, y) => hatchBox(ctx, theme, x, y - 8, 18, 16) })
-    items.push({ text: label.legend_marks, width: 16, paint: (ctx, x, y) => this.outline(ctx, x, y - 7, 15, 14) })
+    items.push({ text: label.legend_marks, width: 16, paint: (ctx, x, y) => this.outline(ctx, x + 2, y - 7, 14, 14) })
     const coarse = Object.values(meta.tables).some(({ rows, cols }) => rows > 150 || cols > 150)
     if (coarse) items.push({ text: label.legend_averaged, width: 0, paint: () => {} })
     return items
@@ -168,9 +168,9 @@ class StepsPicture {
     wrapText(ctx, this.sentence(step), this.width).slice(0, this.narrow ? 4 : 2).forEach((line, i) => view.write(ctx, line, 0, 44 + i * 22, { size: 16, colour: theme.quiet, max: this.width }))
     for (const item of now.items) item.sign ? this.drawSign(ctx, item) : this.drawMatrix(ctx, item)
     ctx.font = view.text(this.narrow ? 16 : 19)
-    const lines = wrapText(ctx, this.arithmetic(step), this.width)
+    const lines = this.arithmetic(step).split('\n').flatMap((line) => wrapText(ctx, line, this.width))
     const sums = this.narrow ? this.top + now.height : this.sums
-    lines.slice(0, 3).forEach((line, i) => view.write(ctx, line, 0, sums + 14 + i * 26, { size: this.narrow ? 16 : 19, max: this.width }))
+    lines.slice(0, this.narrow ? 3 : 2).forEach((line, i) => view.write(ctx, line, 0, sums + 14 + i * 26, { size: this.narrow ? 16 : 19, max: this.width }))
     drawLegend(view, ctx, this.legend, 0, this.legendTop)
     hint.forEach((line, i) => view.write(ctx, line, 0, this.hintTop + 11 + i * 21, { size: 15, colour: theme.quiet }))
   }
@@ -330,7 +330,7 @@ class StepsPicture {
     const few = (name, r) => list(Math.min(4, meta.width), (c) => short(at(name, r, c))).join(', ') + (meta.width > 4 ? ', …' : '')
     const score = at('scores', i, j)
     const divided = `${signed(at('products', i, j))} / ${meta.scale_text} = ${short(at('scaled', i, j))}`
-    if (step === 1) return `q = (${few('q', i)})   k = (${few('k', j)})`
+    if (step === 1) return `q = (${few('q', i)})\nk = (${few('k', j)})`
     if (step === 2) return `q · k = ${sum(list(meta.width, (c) => [at('q_rotated', i, c), at('k_rotated', j, c)]), '', at('products', i, j))}`
     if (step === 3) return divided
     if (step === 4) return data.biased ? `${signed(at('scaled', i, j))} + ${signed(at('bias', i, j))} = ${short(score)}` : `s = ${short(score)}`

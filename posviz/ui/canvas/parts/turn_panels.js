@@ -3,6 +3,7 @@
 // pair and theme through its prototype.
 
 const BLUR = Math.PI / 2 // more than this from one frame to the next: a hand cannot be followed
+const COUNTED = 76 // px: room for a clock's name and its turns
 const FEWEST = 1e-3 // turns at the foot of the bars
 
 class SideHead {
@@ -20,6 +21,7 @@ class SideHead {
 }
 
 class SideGrid extends ClockGrid {
+  named() { return 40 }
   still(ctx) {
     const { view, r } = this
     for (let i = 0; i < view.pairs; i++) {
@@ -58,7 +60,8 @@ class SideGrid extends ClockGrid {
     if (!this.label) return
     centres.forEach(([x, y], i) => {
       const look = i === view.pair ? { weight: 'bold' } : { colour: view.theme.quiet }
-      view.write(ctx, `θ${subscript(i)} · ${view.wraps(i)}`, x, y + r + 15, { ...look, align: 'center' })
+      const text = this.cell < COUNTED ? `θ${subscript(i)}` : `θ${subscript(i)} · ${view.wraps(i)}`
+      view.write(ctx, text, x, y + r + 15, { ...look, align: 'center' })
     })
   }
   // Once round, a face is tinted: its hand has been everywhere.
