@@ -45,9 +45,9 @@ PAGES = (
     PageInfo("studio", N_("Every head of a model")),
     PageInfo("surgery", N_("A model without its positions"), ("sentences", "encoding")),
     PageInfo("twins", N_("What position teaches"), ()),
-    PageInfo("tables", N_("What a table has learned")),
+    PageInfo("tables", N_("What a table has learned"), ("sizes", "base", "more")),
     PageInfo("compare", N_("All encodings compared")),
-    PageInfo("myths", N_("Myths, measured")),
+    PageInfo("myths", N_("Myths, measured"), ("sizes", "base", "more")),
 )
 
 
