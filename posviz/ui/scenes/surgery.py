@@ -109,7 +109,7 @@ def toolbar(setting: state.Setting) -> None:
         names.setdefault(name, name)
         controls.pick("smodel", _("model"), names, style="select", collapsed=True, width=230, shown=name)
         place = st.container(horizontal=True, vertical_alignment="center")
-        choose_model.other()
+        choose_model.other(short=True)  # else the number does not fit beside the changes at 1280 px
     with place:
         if not choose_model.agreed(name):
             return
