@@ -158,7 +158,11 @@ class TurnsView extends FilmView {
     side.rotor.omega = this.arrays.frequencies.subarray(this.notch * side.pairs, (this.notch + 1) * side.pairs)
     side.version = this.notch
   }
+  // While the base of B is swept A stands still: its three panels come first.
+  movingPanels() { return this.frozen ? this.panels.slice(3) : this.panels }
   weigh() {
+    const frozen = Boolean(this.bases && this.playing)
+    if (frozen !== this.frozen) Object.assign(this, { frozen, stale: true })
     for (const side of this.sides) side.score = side.rotor.measure(side.m, side.n)
     this.strip.measure()
   }

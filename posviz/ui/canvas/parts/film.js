@@ -270,7 +270,8 @@ class FilmView extends View {
       if (this.stale) this.renew(panels, width, height)
       ctx.drawImage(this.layer, 0, 0, width, height)
     } else for (const panel of panels) panel.still(ctx)
-    for (const panel of panels) panel.moving(ctx)
+    const moving = ctx === this.ctx ? this.movingPanels() : panels
+    for (const panel of moving) panel.moving(ctx)
     if (ctx === this.ctx) this.publish()
   }
   renew(panels, width, height) {
@@ -278,9 +279,15 @@ class FilmView extends View {
     ;[layer.width, layer.height] = [Math.round(width * ratio), Math.round(height * ratio)]
     const ctx = layer.getContext('2d')
     ctx.scale(ratio, ratio)
-    for (const panel of panels) panel.still(ctx)
+    const moving = this.movingPanels()
+    for (const panel of panels) {
+      panel.still(ctx)
+      if (!moving.includes(panel)) panel.moving(ctx)
+    }
     this.stale = false
   }
+  // Those that change from frame to frame; the others are part of the still layer.
+  movingPanels() { return this.panels }
   // A position as text: whole at rest, with one decimal on the move.
   shown(position) { return this.playing || this.drag || this.glide ? position.toFixed(1) : String(Math.round(position)) }
 
