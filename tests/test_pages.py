@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from posviz import encodings
 from posviz.models.twins import sample, store
+from posviz.ui import shell, state
 from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
@@ -60,6 +61,14 @@ def test_page_runs_in_both_languages(page: str, lang: str) -> None:
     text = spoken(app)
     assert bool(re.search(r"[\u4e00-\u9fff]{4}", text)) == (lang == "zh"), text
     assert len(re.findall("pv-number", html(app))) >= 3
+
+
+@pytest.mark.parametrize("page", [info.name for info in shell.PAGES])
+def test_a_session_may_carry_every_parameter(page: str) -> None:
+    """Their hidden boxes have keys of their own on every page."""
+    app = open_page(page, **{param.name: param.default for param in state.active()})
+    assert not app.exception
+    assert refusals(app) == []
 
 
 @pytest.mark.parametrize("encoding", list(encodings.ENCODINGS))
