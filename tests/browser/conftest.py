@@ -152,7 +152,7 @@ def fresh_server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = os.environ.get("POSVIZ_CHROMIUM") or shutil.which("chromium")
+    path = os.environ.get("POSVIZ_CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if not path:
         reason = "no Chromium: install it (Debian: apt install chromium) or set POSVIZ_CHROMIUM to its path"
         if os.environ.get("CI") == "true":
