@@ -19,7 +19,7 @@ def assert_values_of_the_link(one) -> None:
     assert one.widget("w_heads").get_by_role("combobox").input_value() == "2"
 
 
-@pytest.mark.parametrize("path", ["/rotation", "/attention", "/order", "/"])
+@pytest.mark.parametrize("path", ["/rotation", "/order"])
 def test_a_deep_link_opens_a_fresh_server(fresh_server, visit, path) -> None:
     model = "&model=untrained" if path == "/attention" else ""  # d_model, changed below, is not a twin's
     one = visit(f"{path}?{SHARED}{model}", at=fresh_server)

@@ -92,7 +92,8 @@ def assert_fits(one, width: int) -> None:
       const main = document.querySelector('[data-testid=stMain]')
       const block = document.querySelector('[data-testid=stMainBlockContainer]')
       const style = getComputedStyle(block)
-      const canvas = pv.canvas().getBoundingClientRect()
+      const canvas = pv.canvas()?.getBoundingClientRect()
+      if (!canvas) return null // a narrow window is laid out anew
       const room = block.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)
       return {
         page: document.scrollingElement.scrollWidth - innerWidth,
@@ -101,7 +102,7 @@ def assert_fits(one, width: int) -> None:
         unused: room - canvas.width,
       }
     }"""
-    fits = "sizes => sizes.page <= 0 && sizes.main <= 0 && sizes.beyond <= 0 && Math.abs(sizes.unused) <= 2"
+    fits = "sizes => sizes && sizes.page <= 0 && sizes.main <= 0 && sizes.beyond <= 0 && Math.abs(sizes.unused) <= 2"
     try:
         one.page.wait_for_function(f"width => ({fits})(({script})(width))", arg=width, polling=50, timeout=20_000)
     except Error:

@@ -66,7 +66,7 @@ def test_from_a_weight_to_the_nine_steps(visit) -> None:
     one.until_params(sstep="7")
 
 
-@pytest.mark.parametrize("view", ["grid", "lines", "weight", "steps"])
+@pytest.mark.parametrize("view", ["grid", "lines", "steps"])
 def test_the_page_is_for_everybody(visit, subtests, view: str) -> None:
     one = visit(f"/studio?lang=en&sview={view}&a=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E", still=True)
     for dark in (False, True):
