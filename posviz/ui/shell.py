@@ -137,7 +137,9 @@ def header(
     """
     blocks.title(question)
     if tools:  # beside the claim where both have room, else below it
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="page_head"):
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="page_head"
+        ):
             blocks.claim(claim, width="content")
             with (
                 st.container(horizontal=True, width="content", vertical_alignment="bottom", key="tools"),

@@ -1,6 +1,7 @@
 """Studio: every head of a real model on both sentences, from the grid of all down to one weight."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -192,7 +193,9 @@ def build(setting: state.Setting) -> Scene:
         if name == "untrained" or not state.raw(side):
             setting.tokens(side)  # an empty sentence is refused in the same words as everywhere
     model = find_model(setting, name)
-    a, b = (cached.model_trace(model, name, state.raw(side)) for side in "ab")
+    own = name == "untrained" or name.startswith(TWIN)  # at once; a real model takes seconds
+    with nullcontext() if own else st.spinner(_("Computing every layer of both sentences …")):
+        a, b = (cached.model_trace(model, name, state.raw(side)) for side in "ab")
     view, special, part = state.get("sview"), state.get("sspecial"), state.get("spart")
     if a.decoder is None:
         part = "self"  # only an encoder-decoder has more
