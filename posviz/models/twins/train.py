@@ -22,7 +22,7 @@ HELD_EVERY = 250
 class Recipe:
     """What every twin is trained with; AdamW, linear warm-up, cosine to 0, gradients clipped."""
 
-    steps: int = 4_000
+    steps: int = 3_000
     batch: int = 64
     rate: float = 3e-3
     warm_up: int = 200
