@@ -142,6 +142,8 @@ def _part(
 ) -> np.ndarray:
     """(..., M, Mk): the rows of matched queries and columns of matched keys; side: 0 of A, 1 of B."""
     rows, columns = (np.array(p, dtype=int).reshape(-1, 2)[:, side] for p in (pairs, key_pairs))
+    if (rows.size, columns.size) == array.shape[-2:] and all((np.diff(x) == 1).all() for x in (rows, columns)):
+        return array  # every token in its place: no copy of three million weights
     return array[..., rows[:, None], columns]
 
 
