@@ -9,6 +9,7 @@ from posviz import survey
 from posviz.models.twins import store
 from posviz.ui.canvas import grid
 from tests.test_pages import html, open_page, refusals, shown
+from tests.ui.unpacked import unpack
 
 VIEWS = ("grid", "head", "lines", "weight", "steps", "all")
 
@@ -148,10 +149,8 @@ def thumbs(side: int = 3, **changes):
 
 
 def test_the_grid_travels_as_bytes() -> None:
-    from tests.ui.test_heads_bundle import _unpack
-
     given = thumbs()
-    meta, arrays = _unpack(grid.bundle(**given))
+    meta, arrays = unpack(grid.bundle(**given))
     assert (meta["layers"], meta["heads"]) == (2, 4)
     assert meta["measures"] == [
         {"name": "previous", "most": 1, "uniform": 0.3},
@@ -170,6 +169,7 @@ def test_the_grid_travels_as_bytes() -> None:
         ),
         ({"scores": {"previous": np.zeros((4, 2))}}, r"scores\['previous'\] must have shape \(2, 4\), got \(4, 2\)"),
         ({"scores": {"luck": np.zeros((2, 4))}}, r"scores \['luck'\] have no text in LABELS"),
+        ({"chosen": (2, 0)}, r"chosen \(2, 0\) is outside 2 layers of 4 heads"),
         ({"look": {"side": "c", "measure": "", "sorted": False, "own": False}}, "names no side or no score"),
         ({"tokens": {"a": ["x"], "b": ["y"] * 3, "d": []}}, r"thumbs\['a'\] has 3 cells along 1 tokens"),
     ],

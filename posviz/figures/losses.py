@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from posviz.figures.arrays import numbers
-from posviz.figures.colours import css, palette
+from posviz.figures.colours import Palette, css, palette
 from posviz.figures.curves import DASHES
 from posviz.figures.labels import SIZE, plain
 from posviz.figures.layout import Frame, axis, figure
@@ -17,6 +17,35 @@ X_LABEL = Text("position of the token that is guessed", "被预测的词元的�
 Y_LABEL = Text("loss, nats a token", "损失，nat/词元")
 TITLE = Text("Loss against position", "损失随位置的变化")
 TRAINED = Text("trained up to here", "训练只到这里")
+
+
+def _figure(
+    lines: Sequence[go.Scatter],
+    colours: Palette,
+    width: int,
+    height: int,
+    title: str,
+    parameters: str,
+    lang: str,
+    **x_axis: Any,
+) -> go.Figure:
+    """Losses over positions, the legend below the axis and its title."""
+    return figure(
+        lines,
+        colours,
+        Frame(width, height, left=84, right=24, bottom=112),
+        title=title or TITLE(lang),
+        parameters=parameters,
+        showlegend=True,
+        legend={
+            "font": {"size": SIZE, "color": css(colours.text)},
+            "bgcolor": "rgba(0,0,0,0)",
+            **{"orientation": "h", "x": 0, "y": -62 / height, "yanchor": "top"},
+        },
+        hovermode="closest",
+        xaxis=axis(colours, X_LABEL(lang), showline=True, linecolor=css(colours.line), ticks="outside") | x_axis,
+        yaxis=axis(colours, Y_LABEL(lang)) | {"showgrid": True, "gridcolor": css(colours.line)},
+    )
 
 
 def loss_by_position(
@@ -61,22 +90,7 @@ def loss_by_position(
         )
         for i, (name, values) in enumerate(checked.items())
     ]
-    result = figure(
-        lines,
-        colours,
-        Frame(width, height, left=84, right=24, bottom=112),
-        title=title or TITLE(lang),
-        parameters=parameters,
-        showlegend=True,
-        legend={
-            "font": {"size": SIZE, "color": css(colours.text)},
-            "bgcolor": "rgba(0,0,0,0)",
-            **{"orientation": "h", "x": 0, "y": -62 / height, "yanchor": "top"},  # below the axis and its title
-        },
-        hovermode="closest",
-        xaxis=axis(colours, X_LABEL(lang), showline=True, linecolor=css(colours.line), ticks="outside"),
-        yaxis=axis(colours, Y_LABEL(lang)) | {"showgrid": True, "gridcolor": css(colours.line)},
-    )
+    result = _figure(lines, colours, width, height, title, parameters, lang)
     # Plotly counts a shape by its axes; everything right of it was never trained.
     last = max(map(len, checked.values()))
     if last > trained_len:
@@ -144,20 +158,5 @@ def losses_before_after(
                 )
             )
     longest = max(len(values) for values in pieces.values())
-    return figure(
-        lines,
-        colours,
-        Frame(width, height, left=84, right=24, bottom=112),
-        title=title or TITLE(lang),
-        parameters=parameters,
-        showlegend=True,
-        legend={
-            "font": {"size": SIZE, "color": css(colours.text)},
-            "bgcolor": "rgba(0,0,0,0)",
-            **{"orientation": "h", "x": 0, "y": -62 / height, "yanchor": "top"},
-        },
-        hovermode="closest",
-        xaxis=axis(colours, X_LABEL(lang), showline=True, linecolor=css(colours.line), ticks="outside")
-        | {"dtick": max(1, -(-longest // 16))},
-        yaxis=axis(colours, Y_LABEL(lang)) | {"showgrid": True, "gridcolor": css(colours.line)},
-    )
+    step = max(1, -(-longest // 16))
+    return _figure(lines, colours, width, height, title, parameters, lang, dtick=step)

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Locator, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
@@ -321,6 +322,22 @@ class Visit:
             self.ask("() => pv.all('button.save').find((node) => node.textContent === 'SVG').click()")
         svg = Path(download.value.path()).read_text("utf-8")
         return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+    def faults(self) -> list[tuple[str, list[str]]]:
+        """What axe finds: (rule, the beginning of each element)."""
+        found = Axe().run(self.page).response["violations"]
+        return [(rule["id"], [node["html"][:150] for node in rule["nodes"]]) for rule in found]
+
+    def assert_for_everybody(self, subtests: pytest.Subtests) -> None:
+        """Accessible in light and dark, and no wider than a phone."""
+        for dark in (False, True):
+            self.page.emulate_media(color_scheme="dark" if dark else "light")
+            self.frames(10)
+            with subtests.test(dark=dark):
+                assert self.faults() == []
+        self.page.set_viewport_size({"width": 400, "height": 900})
+        self.frames(10)
+        assert self.ask("() => document.scrollingElement.scrollWidth - innerWidth") <= 0
 
     # -------------------------------------------------------------- widgets
     def widget(self, name: str) -> Locator:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from posviz import survey
 from posviz.models.twins import store
@@ -69,12 +68,4 @@ def test_from_a_weight_to_the_nine_steps(visit) -> None:
 @pytest.mark.parametrize("view", ["grid", "lines", "steps"])
 def test_the_page_is_for_everybody(visit, subtests, view: str) -> None:
     one = visit(f"/studio?lang=en&sview={view}&a=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E", still=True)
-    for dark in (False, True):
-        one.page.emulate_media(color_scheme="dark" if dark else "light")
-        one.frames(10)
-        with subtests.test(dark=dark):
-            found = Axe().run(one.page).response["violations"]
-            assert [(rule["id"], [node["html"][:150] for node in rule["nodes"]]) for rule in found] == []
-    one.page.set_viewport_size({"width": 400, "height": 900})
-    one.frames(10)
-    assert one.ask("() => document.scrollingElement.scrollWidth - innerWidth") <= 0
+    one.assert_for_everybody(subtests)

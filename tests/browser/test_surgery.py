@@ -1,7 +1,6 @@
 """Surgery in a real browser: a change of the positions reaches the picture, the words and the link."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 pytestmark = pytest.mark.browser
 
@@ -34,12 +33,4 @@ def test_what_changed_has_no_difference_row(visit) -> None:
 
 def test_the_page_is_for_everybody(visit, subtests) -> None:
     one = visit("/surgery?lang=en", still=True)
-    for dark in (False, True):
-        one.page.emulate_media(color_scheme="dark" if dark else "light")
-        one.frames(10)
-        with subtests.test(dark=dark):
-            found = Axe().run(one.page).response["violations"]
-            assert [(rule["id"], [node["html"][:150] for node in rule["nodes"]]) for rule in found] == []
-    one.page.set_viewport_size({"width": 400, "height": 900})
-    one.frames(10)
-    assert one.ask("() => document.scrollingElement.scrollWidth - innerWidth") <= 0
+    one.assert_for_everybody(subtests)

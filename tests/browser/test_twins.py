@@ -1,7 +1,6 @@
 """Twins: they write while one watches, can be stopped, and a link brings the same poems back."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from posviz.models.twins import store
 
@@ -67,15 +66,7 @@ def test_writing_can_be_stopped_and_taken_up_again(visit) -> None:
 
 def test_the_page_is_for_everybody(visit, subtests) -> None:
     one = visit("/twins?lang=en&a=%E9%BE%98", still=True)
-    for dark in (False, True):
-        one.page.emulate_media(color_scheme="dark" if dark else "light")
-        one.frames(10)
-        with subtests.test(dark=dark):
-            found = Axe().run(one.page).response["violations"]
-            assert [(rule["id"], [node["html"][:150] for node in rule["nodes"]]) for rule in found] == []
-    one.page.set_viewport_size({"width": 400, "height": 900})
-    one.frames(10)
-    assert one.ask("() => document.scrollingElement.scrollWidth - innerWidth") <= 0
+    one.assert_for_everybody(subtests)
 
 
 def test_a_script_as_an_opening_is_text(visit) -> None:

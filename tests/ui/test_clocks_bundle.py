@@ -1,6 +1,5 @@
 """The data of the Rotation picture: what goes in comes out, and what does not fit is refused."""
 
-import json
 import re
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from posviz.ui.canvas import clocks
 from posviz.ui.canvas.bundle import script, standalone_html, style
+from tests.ui.unpacked import unpack
 
 
 def arguments(**changes: Any) -> dict[str, Any]:
@@ -33,20 +33,6 @@ def arguments(**changes: Any) -> dict[str, Any]:
         "scale": 10**-0.5,
         **changes,
     }
-
-
-def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What ``base.js`` does."""
-    length = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + length])
-    start = -(-(4 + length) // 8) * 8
-    arrays = {
-        entry["name"]: np.frombuffer(data, "<f8", int(np.prod(entry["shape"])), start + entry["offset"]).reshape(
-            entry["shape"]
-        )
-        for entry in meta["arrays"]
-    }
-    return meta, arrays
 
 
 def test_round_trip() -> None:

@@ -1,6 +1,5 @@
 """What the Attention picture receives: weights, masks and parts survive the trip; nonsense is refused."""
 
-import json
 import re
 from pathlib import Path
 
@@ -10,22 +9,9 @@ import pytest
 from posviz.ui.canvas import heads
 from posviz.ui.canvas.bundle import script, standalone_html
 from posviz.ui.canvas.heads import LABELS, bundle
+from tests.ui.unpacked import unpack
 
-_CODES = {"f4": "<f4", "i4": "<i4", "i2": "<i2", "u1": "u1"}
 _CANVAS = Path(heads.__file__).parent
-
-
-def _unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """The same steps as unpack() in base.js."""
-    size = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + size])
-    start = -(-(4 + size) // 8) * 8
-    arrays = {}
-    for entry in meta["arrays"]:
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(data, _CODES[entry["dtype"]], count, start + entry["offset"])
-        arrays[entry["name"]] = flat.reshape(entry["shape"])
-    return meta, arrays
 
 
 def _weights(heads: int, length: int, causal: bool = False, seed: int = 0) -> np.ndarray:
@@ -71,7 +57,7 @@ def _pair(**options) -> dict:
 
 def test_round_trip_of_two_sentences():
     options = _pair(selected={"sentence": "d", "head": 1, "row": 2, "col": 0}, scale="√16", columns=2)
-    meta, arrays = _unpack(bundle(**options))
+    meta, arrays = unpack(bundle(**options))
     for side, name in (("a", "weights_a"), ("b", "weights_b"), ("d", "difference")):
         np.testing.assert_array_equal(arrays[f"{side}.weights"], options[name].astype(np.float32))
     np.testing.assert_array_equal(arrays["a.bias"], options["parts_a"]["bias"].astype(np.float32))
@@ -84,7 +70,7 @@ def test_round_trip_of_two_sentences():
 
 
 def test_one_sentence_alone():
-    meta, arrays = _unpack(bundle(**_single(4, 5)))
+    meta, arrays = unpack(bundle(**_single(4, 5)))
     assert list(meta["tokens"]) == ["a"]
     assert list(arrays) == ["a.weights"]
 
@@ -92,9 +78,9 @@ def test_one_sentence_alone():
 def test_masks_travel_only_where_they_mask():
     mask = np.tril(np.ones((4, 4), bool))
     weights = _weights(2, 4, causal=True)
-    _, arrays = _unpack(bundle(**_single(2, 4, weights_a=weights, allowed_a=mask)))
+    _, arrays = unpack(bundle(**_single(2, 4, weights_a=weights, allowed_a=mask)))
     np.testing.assert_array_equal(arrays["a.allowed"], mask)
-    _, arrays = _unpack(bundle(**_single(2, 4, allowed_a=np.ones((4, 4), bool))))
+    _, arrays = unpack(bundle(**_single(2, 4, allowed_a=np.ones((4, 4), bool))))
     assert "a.allowed" not in arrays
 
 
@@ -103,7 +89,7 @@ def test_masked_scores_may_be_minus_infinity():
     content = np.ones((2, 3, 3))
     parts = {"content": content, "scores": np.where(mask, content, -np.inf)}
     options = _single(2, 3, weights_a=_weights(2, 3, causal=True), allowed_a=mask, parts_a=parts)
-    _, arrays = _unpack(bundle(**options))
+    _, arrays = unpack(bundle(**options))
     np.testing.assert_array_equal(arrays["a.scores"], np.broadcast_to(mask, (2, 3, 3)).astype(np.float32))
 
 
@@ -111,7 +97,7 @@ def test_twelve_layers_of_twelve_heads_over_128_tokens_are_below_3_mb():
     weights = _weights(144, 128)
     data = bundle(**_single(144, 128, weights_a=weights, allowed_a=None, columns=12))
     assert len(data) <= 3_000_000
-    meta, arrays = _unpack(data)
+    meta, arrays = unpack(data)
     assert meta["rounded"] is True
     assert arrays["a.weights"].dtype == np.uint8
     assert np.abs(arrays["a.weights"] / 255 - weights).max() <= 0.5 / 255 + 1e-9
@@ -121,7 +107,7 @@ def test_twelve_layers_of_twelve_heads_over_24_tokens_stay_exact():
     weights = _weights(144, 24)
     data = bundle(**_single(144, 24, weights_a=weights))
     assert len(data) <= 400_000
-    np.testing.assert_array_equal(_unpack(data)[1]["a.weights"], weights.astype(np.float32))
+    np.testing.assert_array_equal(unpack(data)[1]["a.weights"], weights.astype(np.float32))
 
 
 def test_rounded_differences_keep_zero_and_the_ends_exact():
@@ -132,7 +118,7 @@ def test_rounded_differences_keep_zero_and_the_ends_exact():
     options = _single(
         1, 512, weights_a=weights, tokens_b=tokens, weights_b=weights, diff_tokens=tokens, difference=zero
     )
-    _, arrays = _unpack(bundle(**options))
+    _, arrays = unpack(bundle(**options))
     back = (arrays["d.weights"][0].astype(float) - 127) / 127
     assert (back[0, 0], back[0, 1], back[1, 1]) == (1, -1, 0)
     assert abs(back[0, 2] - 0.25) <= 0.5 / 127
@@ -142,7 +128,7 @@ def test_large_parts_travel_as_steps_of_16_bits():
     length = 320
     part = np.random.default_rng(0).normal(size=(2, length, length))
     data = bundle(**_single(2, length, parts_a={"content": part}))
-    meta, arrays = _unpack(data)
+    meta, arrays = unpack(data)
     step = meta["parts"]["a"][0]["step"]
     assert arrays["a.content"].dtype == np.int16
     assert np.abs(arrays["a.content"] * step - part).max() <= step / 2 * (1 + 1e-9)
@@ -150,17 +136,17 @@ def test_large_parts_travel_as_steps_of_16_bits():
 
 def test_bias_by_distance_is_sorted():
     distances, bias = np.array([1, -1, 0]), np.array([[1.0, 2.0, 3.0]] * 2)
-    _, arrays = _unpack(bundle(**_single(2, 3, bias_by_distance=(distances, bias))))
+    _, arrays = unpack(bundle(**_single(2, 3, bias_by_distance=(distances, bias))))
     assert arrays["bias_x"].tolist() == [-1, 0, 1]
     assert arrays["bias_y"].tolist() == [[2, 3, 1]] * 2
 
 
 def test_empty_sentences_and_no_matches_are_pictures_too():
     none = np.zeros((2, 0, 0))
-    meta, _ = _unpack(bundle(**_pair(diff_tokens=[], difference=none, pairs=[])))
+    meta, _ = unpack(bundle(**_pair(diff_tokens=[], difference=none, pairs=[])))
     assert meta["tokens"]["d"] == []
     empty = _pair(tokens_b=[], weights_b=none, parts_b=None, diff_tokens=[], difference=none, pairs=[])
-    assert _unpack(bundle(**empty))[0]["tokens"]["b"] == []
+    assert unpack(bundle(**empty))[0]["tokens"]["b"] == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What the link view receives: weights, masks, matches and the look survive the trip; nonsense is refused."""
 
-import json
 import re
 from pathlib import Path
 
@@ -10,22 +9,9 @@ import pytest
 from posviz.ui.canvas import links
 from posviz.ui.canvas.bundle import script, standalone_html
 from posviz.ui.canvas.links import LABELS, bundle
+from tests.ui.unpacked import unpack
 
-_CODES = {"f4": "<f4", "u1": "u1"}
 _CANVAS = Path(links.__file__).parent
-
-
-def _unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """The same steps as unpack() in base.js."""
-    size = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + size])
-    start = -(-(4 + size) // 8) * 8
-    arrays = {}
-    for entry in meta["arrays"]:
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(data, _CODES[entry["dtype"]], count, start + entry["offset"])
-        arrays[entry["name"]] = flat.reshape(entry["shape"])
-    return meta, arrays
 
 
 def _weights(queries: int, keys: int, causal: bool = False, seed: int = 0) -> np.ndarray:
@@ -68,7 +54,7 @@ def _cross(**options) -> dict:
 
 def test_round_trip_of_two_sentences():
     options = _pair(selected={"a": [2, 1, 2], "b_keys": [0]}, threshold=0.1, top_k=3, title="head 1")
-    meta, arrays = _unpack(bundle(**options))
+    meta, arrays = unpack(bundle(**options))
     for side in "ab":
         np.testing.assert_array_equal(arrays[f"{side}.weights"], options[f"weights_{side}"].astype(np.float32))
     words = {"queries": list("我爱你"), "keys": list("我爱你"), "rounded": False, "cross": False}
@@ -79,39 +65,39 @@ def test_round_trip_of_two_sentences():
 
 
 def test_one_sentence_alone():
-    meta, arrays = _unpack(bundle(**_alone(5)))
+    meta, arrays = unpack(bundle(**_alone(5)))
     assert list(meta["sides"]) == ["a"]
     assert list(arrays) == ["a.weights"]
     assert meta["pairs"] is None
 
 
 def test_an_empty_sentence_is_a_picture_too():
-    meta, arrays = _unpack(bundle(**_pair(tokens_b=[], weights_b=np.zeros((0, 0)), pairs=[])))
+    meta, arrays = unpack(bundle(**_pair(tokens_b=[], weights_b=np.zeros((0, 0)), pairs=[])))
     assert meta["sides"]["b"]["queries"] == []
     assert arrays["b.weights"].shape == (0, 0)
 
 
 def test_cross_attention_has_keys_of_its_own():
-    meta, arrays = _unpack(bundle(**_cross(selected={"a_keys": [2]})))
+    meta, arrays = unpack(bundle(**_cross(selected={"a_keys": [2]})))
     assert meta["sides"]["a"] == {"queries": ["x", "y"], "keys": list("abc"), "rounded": False, "cross": True}
     assert arrays["b.weights"].shape == (2, 3)
     assert meta["pairs"] == [[0, 1], [1, 0]]
     assert meta["key_pairs"] == [[0, 2], [1, 1], [2, 0]]
-    assert _unpack(bundle(**_cross(key_pairs=None)))[0]["key_pairs"] is None
+    assert unpack(bundle(**_cross(key_pairs=None)))[0]["key_pairs"] is None
 
 
 def test_masks_travel_only_where_they_mask():
     mask = np.tril(np.ones((4, 4), bool))
-    _, arrays = _unpack(bundle(**_alone(4, weights_a=_weights(4, 4, causal=True), allowed_a=mask)))
+    _, arrays = unpack(bundle(**_alone(4, weights_a=_weights(4, 4, causal=True), allowed_a=mask)))
     np.testing.assert_array_equal(np.unpackbits(arrays["a.allowed"], count=16).reshape(4, 4), mask)
-    assert "a.allowed" not in _unpack(bundle(**_alone(4, allowed_a=np.ones((4, 4), bool))))[1]
+    assert "a.allowed" not in unpack(bundle(**_alone(4, allowed_a=np.ones((4, 4), bool))))[1]
 
 
 def test_many_weights_travel_as_bytes():
     weights = _weights(512, 512)
     data = bundle(**_alone(512, weights_a=weights))
     assert len(data) <= 300_000
-    meta, arrays = _unpack(data)
+    meta, arrays = unpack(data)
     assert meta["sides"]["a"]["rounded"] is True
     assert arrays["a.weights"].dtype == np.uint8
     assert np.abs(arrays["a.weights"] / 255 - weights).max() <= 0.5 / 255 + 1e-9
@@ -119,7 +105,7 @@ def test_many_weights_travel_as_bytes():
 
 def test_rounding_errors_of_a_softmax_are_cut_off():
     weights = np.array([[1 + 4e-6, -4e-6], [0, 1]])
-    _, arrays = _unpack(bundle(**_alone(2, weights_a=weights)))
+    _, arrays = unpack(bundle(**_alone(2, weights_a=weights)))
     np.testing.assert_array_equal(arrays["a.weights"], [[1, 0], [0, 1]])
 
 

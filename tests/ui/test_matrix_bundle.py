@@ -1,27 +1,11 @@
 """What the matrix component receives: small bundles, refusals, exact block means."""
 
-import json
-
 import numpy as np
 import pytest
 
 from posviz.ui.canvas import matrix
 from posviz.ui.canvas.matrix import Dense, Overview, Panel, Sinusoid, Thumbnail, Toeplitz
-
-_DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "i2": "<i2", "u1": "u1"}
-
-
-def _unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """What base.js does."""
-    length = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + length])
-    start = -(-(4 + length) // 8) * 8
-    arrays = {}
-    for entry in meta["arrays"]:
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(data, _DTYPES[entry["dtype"]], count, start + entry["offset"])
-        arrays[entry["name"]] = flat.reshape(entry["shape"])
-    return meta, arrays
+from tests.ui.unpacked import unpack
 
 
 def _sinusoid(rows: int, d: int, **options) -> Sinusoid:
@@ -45,7 +29,7 @@ def test_a_large_sinusoid_is_small():
 def test_sinusoid_round_trip():
     source = _sinusoid(300, 64, start=7)
     panel = _panel(source, title="base 10000", ruler=[(0, "λ 6"), (np.int64(8), "λ 20")], row_start=7)
-    meta, arrays = _unpack(_bundle(panel, selected=(np.int64(3), 5)))
+    meta, arrays = unpack(_bundle(panel, selected=(np.int64(3), 5)))
     got = meta["panels"][0]
     assert got["source"] == {"kind": "sinusoid", "start": 7, "wrap": False, "rows": 300, "cols": 64}
     assert (got["rows"], got["valid_rows"], got["row_start"], got["masked"]) == (300, 300, 7, False)
@@ -58,7 +42,7 @@ def test_sinusoid_round_trip():
 def test_every_kind_of_source_round_trips():
     dense = np.arange(12, dtype=np.float32).reshape(3, 4)
     profile = np.array([-2.0, -1.0, 0.0, -np.inf, -np.inf])
-    meta, arrays = _unpack(_bundle(_panel(Dense(values=dense)), _panel(Toeplitz(profile=profile, rows=3, cols=3))))
+    meta, arrays = unpack(_bundle(_panel(Dense(values=dense)), _panel(Toeplitz(profile=profile, rows=3, cols=3))))
     assert [panel["source"]["kind"] for panel in meta["panels"]] == ["dense", "toeplitz"]
     assert [panel["masked"] for panel in meta["panels"]] == [False, True]
     np.testing.assert_array_equal(arrays["p0.values"], dense)
@@ -73,21 +57,21 @@ def test_labels_fall_back_to_english_and_tokens_survive():
         alt="注意力",
         file="attention",
     )
-    meta, _ = _unpack(data)
+    meta, _ = unpack(data)
     assert meta["labels"] == {**matrix.LABELS, "masked": "已掩码"}
     assert meta["panels"][0]["row_labels"] == meta["panels"][0]["col_labels"] == tokens
 
 
 def test_two_panels_share_one_symmetric_scale():
     panels = _panel(_sinusoid(4, 4), vmin=-1, vmax=1), _panel(_sinusoid(4, 4), vmin=-3, vmax=0)
-    meta, _ = _unpack(_bundle(*panels))
+    meta, _ = unpack(_bundle(*panels))
     assert (meta["vmin"], meta["vmax"]) == (-3, 3)
     with pytest.raises(ValueError, match="share one scale, got signed and a"):
         _bundle(panels[0], _panel(_sinusoid(4, 4), scale="a", vmin=0))
 
 
 def test_rows_beyond_the_table_are_declared_not_invented():
-    meta, arrays = _unpack(_bundle(_panel(Dense(values=np.zeros((128, 8))), rows=200)))
+    meta, arrays = unpack(_bundle(_panel(Dense(values=np.zeros((128, 8))), rows=200)))
     assert (meta["panels"][0]["rows"], meta["panels"][0]["valid_rows"]) == (200, 128)
     assert arrays["p0.values"].shape == (128, 8)
 
@@ -96,7 +80,7 @@ def test_thumbnails():
     heads = [
         Thumbnail(label=f"head {h}", source=Toeplitz(profile=np.full(5, -h / 2), rows=3, cols=3)) for h in range(3)
     ]
-    meta, arrays = _unpack(_bundle(_panel(heads[1].source), thumbnails=heads, head=1))
+    meta, arrays = unpack(_bundle(_panel(heads[1].source), thumbnails=heads, head=1))
     assert [thumbnail["label"] for thumbnail in meta["thumbnails"]] == [
         "head 0",
         "head 1",
@@ -187,7 +171,7 @@ def test_overview_of_a_large_table():
     np.testing.assert_array_equal(source.window, table[100:200, :50])
     np.testing.assert_array_equal(source.row_values, table[7])
     np.testing.assert_array_equal(source.col_values, table[:, 9])
-    meta, arrays = _unpack(_bundle(_panel(source)))
+    meta, arrays = unpack(_bundle(_panel(source)))
     spec = meta["panels"][0]["source"]
     assert (spec["kind"], spec["block"], spec["at"]) == ("overview", [5, 2], [100, 0])
     assert (spec["row"], spec["col"], spec["rows"], spec["cols"]) == (7, 9, 5000, 1024)

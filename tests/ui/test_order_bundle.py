@@ -1,6 +1,5 @@
 """What the Order picture receives: outputs, matches and bars survive the trip; nonsense is refused."""
 
-import json
 import re
 from pathlib import Path
 
@@ -10,22 +9,9 @@ import pytest
 from posviz.ui.canvas import order
 from posviz.ui.canvas.bundle import script, standalone_html
 from posviz.ui.canvas.order import LABELS, MAX_TOKENS, bundle
+from tests.ui.unpacked import unpack
 
-_CODES = {"f8": "<f8", "f4": "<f4"}
 _CANVAS = Path(order.__file__).parent
-
-
-def _unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """The same steps as unpack() in base.js."""
-    size = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + size])
-    start = -(-(4 + size) // 8) * 8
-    arrays = {}
-    for entry in meta["arrays"]:
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(data, _CODES[entry["dtype"]], count, start + entry["offset"])
-        arrays[entry["name"]] = flat.reshape(entry["shape"])
-    return meta, arrays
 
 
 def _panel(rows_a: int, rows_b: int, d: int, delta: list, seed: int = 0) -> dict:
@@ -60,7 +46,7 @@ def _options(rows_a: int = 3, rows_b: int = 3, d: int = 8, **options) -> dict:
 
 def test_round_trip():
     options = _options(rows_a=3, rows_b=4)
-    meta, arrays = _unpack(bundle(**options))
+    meta, arrays = unpack(bundle(**options))
     for p, panel in enumerate(options["panels"]):
         np.testing.assert_array_equal(arrays[f"a{p}"], panel["a"])
         np.testing.assert_array_equal(arrays[f"b{p}"], panel["b"])
@@ -70,16 +56,16 @@ def test_round_trip():
 
 
 def test_a_click_sends_the_name_or_else_the_index():
-    meta, _ = _unpack(bundle(**_options()))
+    meta, _ = unpack(bundle(**_options()))
     assert [bar["sends"] for bar in meta["bars"]] == ["rope", 1]
 
 
 def test_small_outputs_keep_float64_and_large_ones_travel_as_float32():
     small = _options()
     small["panels"][0]["a"][0, 0] = 1 + 2**-40
-    assert _unpack(bundle(**small))[1]["a0"][0, 0] == 1 + 2**-40
+    assert unpack(bundle(**small))[1]["a0"][0, 0] == 1 + 2**-40
     data = bundle(**_options(MAX_TOKENS, MAX_TOKENS, 256, matches=[]))
-    meta, arrays = _unpack(data)
+    meta, arrays = unpack(data)
     assert {array.dtype for array in arrays.values()} == {np.dtype("<f4")}
     assert len(data) < 4 * MAX_TOKENS * 256 * 4 + 20_000
     assert meta["matches"] == []
@@ -89,14 +75,14 @@ def test_unmatched_and_unmeasured_are_none():
     options = _options()
     options["panels"][1]["delta"] = np.array([0.5, np.nan, 0.1])
     options["bars"][0]["value"] = float("nan")
-    meta, _ = _unpack(bundle(**options))
+    meta, _ = unpack(bundle(**options))
     assert meta["panels"][1]["delta"] == [0.5, None, 0.1]
     assert meta["bars"][0]["value"] is None
 
 
 @pytest.mark.parametrize(("rows_a", "rows_b"), [(0, 0), (0, 3), (2, 0)])
 def test_empty_sentences_are_pictures_too(rows_a, rows_b):
-    meta, arrays = _unpack(bundle(**_options(rows_a, rows_b, matches=[])))
+    meta, arrays = unpack(bundle(**_options(rows_a, rows_b, matches=[])))
     assert arrays["a0"].shape == (rows_a, 8)
     assert arrays["b1"].shape == (rows_b, 8)
     assert meta["d"] == 8
@@ -104,7 +90,7 @@ def test_empty_sentences_are_pictures_too(rows_a, rows_b):
 
 def test_any_typed_text_travels():
     typed = ["</script>", "\0", "\ud800", "مرحبا"]
-    meta, _ = _unpack(bundle(**_options(4, 3, tokens_a=typed)))
+    meta, _ = unpack(bundle(**_options(4, 3, tokens_a=typed)))
     assert meta["tokens_a"] == typed
 
 
@@ -158,7 +144,7 @@ def test_every_text_the_script_asks_for_is_in_labels():
 
 
 def test_translations_replace_the_english_texts():
-    meta, _ = _unpack(bundle(**_options(labels={"no_partner": "没有对应的词"})))
+    meta, _ = unpack(bundle(**_options(labels={"no_partner": "没有对应的词"})))
     assert meta["labels"] == {**LABELS, "no_partner": "没有对应的词"}
 
 

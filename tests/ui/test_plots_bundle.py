@@ -1,6 +1,5 @@
 """The data of the RoPE workbench's pictures: what goes in comes out, and what does not fit is refused."""
 
-import json
 import re
 
 import numpy as np
@@ -9,17 +8,7 @@ import pytest
 from posviz.ui.canvas import arcs, plots, ripple
 from posviz.ui.canvas.bundle import script, standalone_html
 from posviz.ui.canvas.plots import Mark, Plot, Series
-
-
-def unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """What ``base.js`` does."""
-    length = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + length])
-    start = -(-(4 + length) // 8) * 8
-    arrays = {
-        e["name"]: np.frombuffer(data, "<f8", int(np.prod(e["shape"])), start + e["offset"]) for e in meta["arrays"]
-    }
-    return meta, arrays
+from tests.ui.unpacked import unpack
 
 
 def line(**changes) -> Series:

@@ -1,6 +1,5 @@
 """What the Similarity picture receives: shapes, colours and labels, and the refusals."""
 
-import json
 import re
 from pathlib import Path
 
@@ -10,22 +9,9 @@ import pytest
 from posviz.ui.canvas import ripple
 from posviz.ui.canvas.bundle import script, standalone_html, style
 from posviz.ui.canvas.ripple import CURVE_COLOURS, LABELS, Curve, bundle
+from tests.ui.unpacked import unpack
 
-_CODES = {"f8": "<f8", "f4": "<f4", "i4": "<i4"}
 _CANVAS = Path(ripple.__file__).parent
-
-
-def _unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """The same steps as unpack() in base.js."""
-    size = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + size])
-    start = -(-(4 + size) // 8) * 8
-    arrays = {}
-    for entry in meta["arrays"]:
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(data, _CODES[entry["dtype"]], count, start + entry["offset"])
-        arrays[entry["name"]] = flat.reshape(entry["shape"])
-    return meta, arrays
 
 
 def _sinusoidal(d: int, length: int) -> np.ndarray:
@@ -65,7 +51,7 @@ def _bundle(length: int = 64, **options) -> bytes:
 
 def test_arrays_arrive_as_they_were():
     mean = _sinusoidal(128, 64)
-    meta, arrays = _unpack(_bundle())
+    meta, arrays = unpack(_bundle())
     assert arrays["mean0"].dtype == np.float64
     np.testing.assert_array_equal(arrays["mean0"], mean)
     assert arrays["rises0"][0] == 11  # the first rise for d = 128, base 1e4
@@ -77,7 +63,7 @@ def test_arrays_arrive_as_they_were():
 
 def test_a_dense_matrix_is_sent_as_float32():
     table = np.random.default_rng(0).normal(size=(64, 8))
-    _, arrays = _unpack(_bundle(matrix=table @ table.T))
+    _, arrays = unpack(_bundle(matrix=table @ table.T))
     assert arrays["matrix"].shape == (64, 64)
     assert arrays["matrix"].dtype == np.float32
     np.testing.assert_allclose(arrays["matrix"], table @ table.T, rtol=1e-6)
@@ -85,7 +71,7 @@ def test_a_dense_matrix_is_sent_as_float32():
 
 def test_a_masked_matrix_is_allowed():
     matrix = np.triu(np.full((64, 64), -np.inf), 1)
-    _, arrays = _unpack(_bundle(matrix=matrix))
+    _, arrays = unpack(_bundle(matrix=matrix))
     assert np.isneginf(arrays["matrix"][0, 1])
 
 
@@ -100,7 +86,7 @@ def test_a_two_sided_curve_on_the_right_axis():
         5,
         two_sided=True,
     )
-    meta, arrays = _unpack(_bundle(curves=[curve]))
+    meta, arrays = unpack(_bundle(curves=[curve]))
     entry = meta["curves"][0]
     assert (entry["axis"], entry["two_sided"]) == ("right", True)
     assert arrays["mean0"].shape == (127,)
@@ -147,7 +133,7 @@ def test_labels_are_the_ones_the_script_uses():
     }
     used |= {"save", "both", "log"}  # looked up by name
     assert used == set(LABELS)
-    meta, _ = _unpack(_bundle(labels={"distance": "距离 k"}))
+    meta, _ = unpack(_bundle(labels={"distance": "距离 k"}))
     assert meta["labels"]["distance"] == "距离 k"
     assert meta["labels"]["never"] == LABELS["never"]
 

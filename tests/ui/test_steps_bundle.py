@@ -1,7 +1,6 @@
 """What the picture of one head receives: exact numbers where they are shown, true sums, and nothing false."""
 
 import dataclasses
-import json
 import re
 from pathlib import Path
 
@@ -18,22 +17,9 @@ from posviz.types import Dims
 from posviz.ui.canvas import steps
 from posviz.ui.canvas.bundle import script, standalone_html
 from posviz.ui.canvas.steps import LABELS, Head, Rotary, bundle, from_trace
+from tests.ui.unpacked import unpack
 
-_CODES = {"f8": "<f8", "f4": "<f4", "u1": "u1"}
 _CANVAS = Path(steps.__file__).parent
-
-
-def _unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """The same steps as unpack() in base.js."""
-    size = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + size])
-    start = -(-(4 + size) // 8) * 8
-    arrays = {}
-    for entry in meta["arrays"]:
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(data, _CODES[entry["dtype"]], count, start + entry["offset"])
-        arrays[entry["name"]] = flat.reshape(entry["shape"])
-    return meta, arrays
 
 
 def _head(encoding=None, text="我爱你", mask="none", d_model=16, head=1, **options) -> Head:
@@ -49,7 +35,7 @@ def _bundle(head: Head, **options) -> bytes:
 
 def test_inside_one_weight_all_its_numbers_travel():
     head = _head()
-    meta, arrays = _unpack(_bundle(head, mode="cell", scale_text="√8"))
+    meta, arrays = unpack(_bundle(head, mode="cell", scale_text="√8"))
     for name in ("q", "k", "q_rotated", "k_rotated", "scores", "weights"):
         np.testing.assert_array_equal(arrays[name], getattr(head, name).astype(np.float32))
     np.testing.assert_allclose(arrays["products"] * meta["scale"], head.scores, rtol=1e-5)
@@ -61,7 +47,7 @@ def test_inside_one_weight_all_its_numbers_travel():
 
 def test_contributions_add_up_to_this_heads_share_of_the_output():
     head = _head()
-    _, arrays = _unpack(_bundle(head, mode="cell"))
+    _, arrays = unpack(_bundle(head, mode="cell"))
     each = head.v @ head.w_o[8:16]  # this head's rows of W_O
     np.testing.assert_allclose(arrays["value_norms"], np.sqrt((each**2).sum(1)), rtol=1e-6)
     np.testing.assert_allclose(head.weights @ each, head.head_output @ head.w_o[8:16])
@@ -69,7 +55,7 @@ def test_contributions_add_up_to_this_heads_share_of_the_output():
 
 def test_all_steps_travel():
     head = _head(Alibi(), mask="causal")
-    meta, arrays = _unpack(_bundle(head, step=5))
+    meta, arrays = unpack(_bundle(head, step=5))
     for name in ("x", "q_all", "v", "head_output", "concat", "w_o", "output", "scores", "bias"):
         np.testing.assert_array_equal(arrays[name], getattr(head, name).astype(np.float32))
     np.testing.assert_array_equal(np.isnan(arrays["masked"]), ~head.allowed)
@@ -82,7 +68,7 @@ def test_all_steps_travel():
 @pytest.mark.parametrize("encoding", [Rope(), Alibi(), Sinusoidal(), T5()], ids=lambda spec: spec.name)
 @pytest.mark.parametrize("mode", ["cell", "steps"])
 def test_every_kind_of_encoding_fits(encoding, mode):
-    meta, arrays = _unpack(_bundle(_head(encoding), mode=mode))
+    meta, arrays = unpack(_bundle(_head(encoding), mode=mode))
     parts = sum(arrays[f"part_{name}"] for name in meta["parts"]) if mode == "cell" else arrays["scores"]
     np.testing.assert_allclose(parts, arrays["scores"], rtol=1e-4, atol=1e-5)
     assert ("bias" in arrays) == (encoding.kind == "bias")
@@ -92,17 +78,17 @@ def test_angles_of_pairs_travel():
     spec = Rope(pairing="interleaved")
     angles = np.arange(3)[:, None] * spec.inv_freq(8).numpy()
     head = _head(spec, rotary=Rotary("interleaved", angles))
-    meta, arrays = _unpack(_bundle(head, mode="cell"))
+    meta, arrays = unpack(_bundle(head, mode="cell"))
     assert meta["rotary"] == {"pairing": "interleaved", "pairs": 4}
     np.testing.assert_array_equal(arrays["angles"], angles)
     assert "key_angles" not in arrays
     own = dataclasses.replace(head, rotary=Rotary("interleaved", angles, angles + 1))
-    np.testing.assert_array_equal(_unpack(_bundle(own, mode="cell"))[1]["key_angles"], angles + 1)
+    np.testing.assert_array_equal(unpack(_bundle(own, mode="cell"))[1]["key_angles"], angles + 1)
 
 
 def test_long_sentences_travel_as_means_and_one_exact_row():
     head = _head(Alibi(), text="一二三四五六七八九十" * 30, mask="causal")
-    meta, arrays = _unpack(_bundle(head, row=150, col=7))
+    meta, arrays = unpack(_bundle(head, row=150, col=7))
     np.testing.assert_array_equal(arrays["scores.row"], head.scores[150].astype(np.float32))
     assert "scores" not in arrays
     table = meta["tables"]["masked"]
@@ -117,7 +103,7 @@ def test_long_sentences_travel_as_means_and_one_exact_row():
 
 def test_inside_one_weight_of_a_long_sentence_only_its_row_travels():
     data = _bundle(_head(Rope(), text="一二三四五六七八九十" * 51, d_model=64), mode="cell", row=300, col=7)
-    _, arrays = _unpack(data)
+    _, arrays = unpack(data)
     assert not any(name.endswith(".blocks") for name in arrays)
     assert arrays["part_rotation.row"].shape == (510,)
     assert len(data) <= 700_000
@@ -126,7 +112,7 @@ def test_inside_one_weight_of_a_long_sentence_only_its_row_travels():
 def test_masked_scores_may_be_minus_infinity():
     head = _head(Alibi(), mask="causal")
     scores = np.where(head.allowed, head.scores, -np.inf)
-    _, arrays = _unpack(_bundle(dataclasses.replace(head, scores=scores)))
+    _, arrays = unpack(_bundle(dataclasses.replace(head, scores=scores)))
     np.testing.assert_array_equal(np.isnan(arrays["scores"]), ~head.allowed)
 
 
@@ -135,7 +121,7 @@ def test_cross_attention_has_keys_of_its_own():
     parts = {"content": head.scores[:2]}
     fewer = {name: getattr(head, name)[:2] for name in ("x", "q_all", "q", "q_rotated", "bias", "scores", "allowed")}
     fewer |= {name: getattr(head, name)[:2] for name in ("weights", "head_output", "concat", "output", "tokens")}
-    meta, arrays = _unpack(
+    meta, arrays = unpack(
         _bundle(dataclasses.replace(head, key_tokens=list("abc"), parts=parts, **fewer), row=1, col=2)
     )
     assert (meta["tokens"], meta["keys"], meta["cross"]) == (["我", "爱"], ["a", "b", "c"], True)
@@ -146,7 +132,7 @@ def test_a_bias_of_w_o_is_part_of_the_output():
     head = _head()
     b_o = np.arange(16.0)
     with_bias = dataclasses.replace(head, b_o=b_o, output=head.output + b_o)
-    np.testing.assert_array_equal(_unpack(_bundle(with_bias))[1]["b_o"], b_o)
+    np.testing.assert_array_equal(unpack(_bundle(with_bias))[1]["b_o"], b_o)
     with pytest.raises(ValueError, match="concat @ w_o is not output, off by"):
         _bundle(dataclasses.replace(head, b_o=b_o))
 

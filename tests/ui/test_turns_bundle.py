@@ -1,6 +1,5 @@
 """The data of the films beside the one rotation: what goes in comes out, what does not fit is refused."""
 
-import json
 import re
 from typing import Any
 
@@ -10,21 +9,10 @@ import pytest
 from posviz.ui.canvas import pairing, turns
 from posviz.ui.canvas.bundle import script, standalone_html
 from posviz.ui.canvas.turns import Bases, Side
+from tests.ui.unpacked import unpack
 
 W = 100.0 ** -(np.arange(4) / 4)
 TOKENS = [{"label": "我·0", "sentence": "A", "position": 0}, {"label": "爱·1", "sentence": "B", "position": 1}]
-
-
-def unpack(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """What ``base.js`` does."""
-    length = int.from_bytes(data[:4], "little")
-    meta = json.loads(data[4 : 4 + length])
-    start = -(-(4 + length) // 8) * 8
-    arrays = {}
-    for e in meta["arrays"]:
-        flat = np.frombuffer(data, f"<{e['dtype']}", int(np.prod(e["shape"])), start + e["offset"])
-        arrays[e["name"]] = flat.reshape(e["shape"])
-    return meta, arrays
 
 
 def side(**changes: Any) -> Side:

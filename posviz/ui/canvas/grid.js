@@ -91,6 +91,8 @@ class GridView extends View {
     const value = (cell) => this.score(look.measure, cell)
     return all.sort((x, y) => (Number.isNaN(value(x)) ? 1 : Number.isNaN(value(y)) ? -1 : value(y) - value(x)))
   }
+  // The head shown large: the one pointed at, else the one the page chose.
+  shown() { return this.spot ?? this.meta.chosen }
   // Rows and columns of a small picture.
   cells() { return this.arrays[`${this.look.side}.thumbs`].shape.slice(2) }
 
@@ -214,13 +216,12 @@ class GridView extends View {
   draw(ctx) {
     const { g } = this
     this.drawStill(ctx)
-    if (this.spot) {
-      const place = g.places.find(({ n, h }) => n === this.spot.n && h === this.spot.h)
-      ctx.strokeStyle = css(this.theme.text)
-      ctx.lineWidth = 2.5
-      ctx.strokeRect(place.x - 2, place.y - 2, g.size + 4, g.size + 4)
-      this.canvas.dataset.place = [place.x, place.y, g.size].join()
-    }
+    const at = this.shown()
+    const place = g.places.find(({ n, h }) => n === at.n && h === at.h)
+    ctx.strokeStyle = css(this.theme.text)
+    ctx.lineWidth = this.spot ? 2.5 : 1.5
+    ctx.strokeRect(place.x - 2, place.y - 2, g.size + 4, g.size + 4)
+    this.canvas.dataset.place = [place.x, place.y, g.size].join()
     drawLegend(this, ctx, g.legend, 0, g.legendTop)
     this.drawPanel(ctx)
   }
@@ -260,7 +261,7 @@ class GridView extends View {
   drawPanel(ctx) {
     const { g, label, theme, look } = this
     let [x, y] = [g.panelX, g.panelY + this.shift()]
-    const cell = this.spot ?? g.places[0]
+    const cell = this.shown()
     this.write(ctx, fill(label.title, { layer: cell.n + 1, head: cell.h }), x, y + 12, { size: 18, weight: '600' })
     this.write(ctx, label[`side_${look.side}`], x + g.panel, y + 12, { size: 18, weight: '600', align: 'right', colour: look.side === 'd' ? theme.text : theme[look.side] })
     y += 34

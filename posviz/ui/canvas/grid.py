@@ -74,6 +74,7 @@ def bundle(
     scores: Mapping[str, np.ndarray],
     uniform: Mapping[str, float],
     look: Look,
+    chosen: tuple[int, int] = (0, 0),
     labels: Mapping[str, str],
     alt: str,
     file: str,
@@ -83,7 +84,8 @@ def bundle(
     tokens: "a", "b", "d" -> the queries. keys: the same names -> what they look at, where that is another
     sentence. thumbs: "a", "b" (N, H, t, tk) in 0 .. 1 and "d" in -1 .. 1, where t and tk may be smaller than
     the numbers of tokens (see :func:`posviz.survey.pooled`). allowed: the same names -> (t, tk) bool. scores: name -> (N, H), shares 0 .. 1 but for "distance" (tokens);
-    NaN where there is none. uniform: name -> what even attention would score.
+    NaN where there is none. uniform: name -> what even attention would score. chosen: (layer, head) shown large
+    until somebody points at another.
     """
     shape, along = np.shape(thumbs["a"])[:2], keys or tokens
     arrays: dict[str, np.ndarray] = {}
@@ -121,6 +123,8 @@ def bundle(
     ]
     if look["side"] not in SIDES or look["measure"] not in ("", *scores):
         raise ValueError(f"look {look} names no side or no score")
+    if not (0 <= chosen[0] < shape[0] and 0 <= chosen[1] < shape[1]):
+        raise ValueError(f"chosen {chosen} is outside {shape[0]} layers of {shape[1]} heads")
     meta = {
         "layers": shape[0],
         "heads": shape[1],
@@ -128,6 +132,7 @@ def bundle(
         "keys": {side: list(along[side]) for side in SIDES},
         "measures": measures,
         "look": dict(look),
+        "chosen": {"n": int(chosen[0]), "h": int(chosen[1])},
         "labels": {**LABELS, **labels},
         "alt": alt,
         "file": file,

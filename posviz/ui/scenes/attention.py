@@ -187,7 +187,8 @@ def _bias_by_distance(trace: AttentionTrace) -> tuple[np.ndarray, np.ndarray] | 
     return distances[keep], np.concatenate([after, before], axis=1)[:, keep]
 
 
-def _scale(trace: AttentionTrace) -> str:
+def scale_text(trace: AttentionTrace) -> str:
+    """What a score is divided by, as the pictures say it."""
     return (
         "1"
         if trace.scale == 1
@@ -212,7 +213,7 @@ def bundle(scene: Scene) -> bytes:
         allowed_d=_allowed_both(scene),
         parts_a=_parts(scene.a),
         parts_b=_parts(scene.b),
-        scale=_scale(scene.a),
+        scale=scale_text(scene.a),
         bias_by_distance=_bias_by_distance(max(scene.a, scene.b, key=lambda t: len(t.tokens))),
         selected=_selected(scene),
         labels=labels(canvas.LABELS),

@@ -219,24 +219,25 @@ def strip(scene: Scene) -> None:
     """The sentences in the model's own pieces; beside them which layer and head, and its special tokens."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         blocks.strip(scene.tokens("a"), scene.tokens("b"))
-        if scene.view in ("head", "lines", "weight", "steps"):
-            layer, head = scene.place
-            layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.n_layers)}
-            heads = {h: _("head {h}").format(h=h) for h in range(scene.n_heads)}
-            _jump("slayer", _("layer"), layers, layer + 1, "shead", head)
-            _jump("shead", _("head"), heads, head, "slayer", layer + 1)
-        if scene.a.decoder is not None:
-            controls.pick(
-                "spart",
-                _("part"),
-                {key: _(text) for key, text in PART_NAMES.items()},
-                style="select",
-                collapsed=True,
-                width=230,
-            )
-        if scene.view not in ("weight", "steps") and any(scene.a.tokens.special):
-            names = {key: _(text) for key, text in SPECIAL_NAMES.items()}
-            controls.pick("sspecial", _("special tokens"), names, style="select", collapsed=True, width=230)
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):  # they wrap as one
+            if scene.view in ("head", "lines", "weight", "steps"):
+                layer, head = scene.place
+                layers = {n + 1: _("layer {n}").format(n=n + 1) for n in range(scene.n_layers)}
+                heads = {h: _("head {h}").format(h=h) for h in range(scene.n_heads)}
+                _jump("slayer", _("layer"), layers, layer + 1, "shead", head)
+                _jump("shead", _("head"), heads, head, "slayer", layer + 1)
+            if scene.a.decoder is not None:
+                controls.pick(
+                    "spart",
+                    _("part"),
+                    {key: _(text) for key, text in PART_NAMES.items()},
+                    style="select",
+                    collapsed=True,
+                    width=230,
+                )
+            if scene.view not in ("weight", "steps") and any(scene.a.tokens.special):
+                names = {key: _(text) for key, text in SPECIAL_NAMES.items()}
+                controls.pick("sspecial", _("special tokens"), names, style="select", collapsed=True, width=230)
 
 
 def _jump(name: str, label: str, options: Mapping[int, str], value: int, other: str, kept: int) -> None:

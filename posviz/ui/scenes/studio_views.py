@@ -13,7 +13,7 @@ from posviz.types import AttentionTrace, Tokens
 from posviz.ui import controls, save, state
 from posviz.ui.canvas import grid, heads, links, steps
 from posviz.ui.lang import _, labels
-from posviz.ui.scenes.attention import PART_CELLS
+from posviz.ui.scenes.attention import PART_CELLS, scale_text
 from posviz.ui.scenes.studio import GATHER_NAMES, Scene, made, see_code
 
 KEY = "studio_canvas"
@@ -73,6 +73,7 @@ def _grid(scene: Scene) -> Picture:
         scores=found.scores,
         uniform=found.uniform,
         look=look,
+        chosen=scene.place,
         labels=labels(grid.LABELS),
         alt=_("Every head of {n} layers as a small picture of its weights").format(n=found.shape[0]),
         file="posviz-heads",
@@ -171,7 +172,6 @@ def _matrices(
     """A, B and A - B large, of one head or of many as one."""
     i, j = np.array(scene.pairs, dtype=int).reshape(-1, 2).T
     difference = compare.weights(a, b, scene.pairs)
-    scale = _traces(scene)[0].scale
     data = heads.bundle(
         tokens_a=_texts(a.tokens),
         tokens_b=_texts(b.tokens),
@@ -185,7 +185,7 @@ def _matrices(
         allowed_d=a.allowed[i[:, None], i] | b.allowed[j[:, None], j],
         parts_a=parts[0] if parts else None,
         parts_b=parts[1] if parts else None,
-        scale="1" if scale == 1 else f"{1 / scale:.4g}",
+        scale=scale_text(_traces(scene)[0]),
         head_labels=[title],
         opened=True,
         selected=_pinned(scene),
@@ -325,7 +325,7 @@ def _steps(mode: str) -> Callable[[Scene], Picture]:
             col=col,
             step=state.get("sstep"),
             side=side,
-            scale_text="1" if trace.scale == 1 else f"{1 / trace.scale:.4g}",
+            scale_text=scale_text(trace),
             bias_note=_bias_note(trace, layer),
             labels=labels(steps.LABELS),
             alt=_("{title}: how one weight comes about").format(title=scene.title),
