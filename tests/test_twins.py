@@ -336,3 +336,8 @@ def test_roles_of_heads_by_hand() -> None:
     assert cells["rhyme"] == {(11, 5)}
     assert (6, 6) in cells["marks"] and (7, 6) in cells["marks"] and (5, 6) not in cells["marks"]
     assert math.isclose(len(cells["first"]), 13)
+
+
+def test_unknown_characters_that_nobody_sees_are_shown_as_their_code() -> None:
+    pieces = store.load("rope").tokenize("春\u200d x").pieces
+    assert pieces == ("▸", "春", "⟨200D⟩", "⟨ ⟩", "⟨x⟩")

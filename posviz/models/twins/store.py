@@ -15,6 +15,7 @@ from posviz import attention, trained
 from posviz.models.base import ModelTrace
 from posviz.models.twins import corpus
 from posviz.models.twins.model import SPECS, Config, Twin
+from posviz.text import visible
 from posviz.types import MAX_CHARACTERS, PieceInfo, Refusal, Text, Tokens, read_only
 
 WEIGHTS = Path(__file__).with_name("weights")
@@ -122,7 +123,7 @@ class Trained:
         ids = corpus.encode(text, form)
         unknown = corpus.index()[corpus.UNKNOWN]
         pieces = [SHOWN[corpus.STARTS[form]]]
-        pieces += [f"⟨{c}⟩" if i == unknown else c for c, i in zip(text, ids[1:], strict=True)]
+        pieces += [_bracketed(c) if i == unknown else c for c, i in zip(text, ids[1:], strict=True)]
         infos = [PieceInfo(corpus.STARTS[form], special=True)]
         infos += [PieceInfo(c, c.encode("utf-8", "replace"), span=(i, i + 1)) for i, c in enumerate(text)]
         return Tokens(text, tuple(pieces), tuple(ids), "character", tuple(infos))
@@ -162,6 +163,12 @@ class Trained:
         ids = [*tokens.ids, corpus.index()[corpus.END]] if end else list(tokens.ids)
         logits, _ = self.model(torch.tensor([ids[:-1]]))
         return logits[0].double().log_softmax(-1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
+
+
+def _bracketed(c: str) -> str:
+    """An unknown character as it is shown; one that nobody could see as its code: ⟨200D⟩."""
+    seen = visible(c)
+    return seen if seen.startswith("⟨") else f"⟨{c}⟩"
 
 
 def _normed_parts(
