@@ -23,4 +23,5 @@ with shell.guard():
         formula=lambda: similarity.formula(setting, scene),
         code=lambda: similarity.code(setting, scene),
         save=lambda: similarity.downloads(setting, scene),
+        badge=similarity.badge(setting, scene),
     )

@@ -176,9 +176,15 @@ def _table(module: PositionModule, rows: int) -> Picture:
     sample = module.sample(defined)
     with torch.no_grad():
         values = read_only(module.double().embed(sample) - sample)
+    return table_picture(values, rows)
+
+
+def table_picture(values: np.ndarray, rows: int | None = None) -> Picture:
+    """A table of positions (n, d) that is there, say a trained model's, as a picture of ``rows`` rows (default n)."""
+    defined = len(values)
     if np.array_equal(values, narrow := values.astype(np.float32)):
         values = read_only(narrow)  # a float32 parameter says the same in half the memory
-    if defined < rows:
+    if rows is not None and defined < rows:
         values = read_only(np.pad(values, ((0, rows - defined), (0, 0)), constant_values=np.nan))
     limit = float(np.nanmax(np.abs(values))) or 1.0
     return Picture("table", (Cells(values),), limit, defined_rows=defined)
@@ -354,7 +360,13 @@ def alikeness_of(module: PositionModule, length: int, *, kind: str = "dot", head
             return _from_profile(np.concatenate([left[:0:-1], right]), length, is_bias=False)
         sample = module.sample(length)
         table = module.double().embed(sample) - sample
-    return _from_square(similarity.matrix(table, kind), is_bias=False)
+    return table_alikeness(table.numpy(), kind=kind)
+
+
+def table_alikeness(values: np.ndarray, *, kind: str = "dot") -> Alikeness:
+    """:class:`Alikeness` of the rows of a table (n, d) that is there, say a trained model's."""
+    check_square(len(values))
+    return _from_square(similarity.matrix(values, kind), is_bias=False)
 
 
 def _from_square(square: np.ndarray, *, is_bias: bool) -> Alikeness:

@@ -1,14 +1,14 @@
 """Models behind one interface (:class:`posviz.models.base.Model`): untrained, trained here, and pretrained.
 
-``catalog()`` lists what this machine has, ``open_model(key)`` opens one.
+``catalog()`` lists what this machine has, ``open_model(key)`` opens one, ``position_kind(key)`` says how it knows the order.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from posviz.models.registry import Entry, catalog, open_model
+    from posviz.models.registry import Entry, catalog, open_model, position_kind
 
-__all__ = ["Entry", "catalog", "open_model"]
+__all__ = ["Entry", "catalog", "open_model", "position_kind"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from posviz.models import pretrained
 from posviz.models.base import Model
+from posviz.models.pretrained.folder import kind_of
 from posviz.models.pretrained.limits import Limits, from_environment
 from posviz.models.pretrained.model import Progress
 from posviz.models.twins import store
@@ -62,6 +63,22 @@ def _local() -> list[str]:
     folder = models_folder()
     found = folder.glob("*/config.json") if folder.is_dir() else ()
     return sorted(path.parent.name for path in found if not path.parent.name.startswith("."))
+
+
+def position_kind(key: str) -> str | None:
+    """How a model tells the order: "absolute", "rotary" or "bias" of a pretrained one, "additive" ... of a twin;
+    None where that is not known before it is opened (on the hub), or there is no such model."""
+    kind, colon, name = key.partition(":")
+    for (opened, _limits), model in tuple(_opened.items()):
+        if opened == key and isinstance(model, pretrained.Pretrained):
+            return model.position.kind
+    if kind == "twin" and colon:
+        return store.SPECS[name]().kind if name in store.SPECS else None
+    if kind == "local" and colon:
+        return kind_of(models_folder() / name) if name in _local() else None
+    if (kind == "hub" and colon) or not from_environment().folders:
+        return None
+    return kind_of(Path(key))
 
 
 def open_model(key: str, *, limits: Limits | None = None, progress: Progress | None = None) -> Model:

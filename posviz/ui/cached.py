@@ -139,18 +139,6 @@ def twin_log_probability(name: str, sentence: str) -> float:
     return float(twin.log_probabilities(twin.tokenize(sentence)).sum())
 
 
-@lru_cache(maxsize=16)
-def twin_picture(name: str, view: str, rows: int) -> views.Picture | None:
-    """What a trained twin's encoding looks like."""
-    return views.picture_of(store.load(name).model.position, rows, view=view)
-
-
-@lru_cache(maxsize=64)
-def twin_alikeness(name: str, length: int, kind: str, head: int) -> views.Alikeness:
-    """How alike positions are to a trained twin."""
-    return views.alikeness_of(store.load(name).model.position, length, kind=kind, head=head)
-
-
 def picture(
     spec: Encoding,
     dims: Dims,

@@ -203,7 +203,6 @@ PARAMS: dict[str, Param] = {
         choice("kind", "cosine", KINDS),
         Param("p", "", _optional),
         Param("with", "sinusoidal,learned,rope,alibi", lambda name, raw: _encoding_list(name, raw)),
-        choice("trained", "on", ("on", "off")),
         Param("k", "5", _limited(0, MAX_LEN - 1)),
         choice("watch", "one", WATCH),
         Param("m", "", _position),
@@ -252,6 +251,7 @@ PARAMS: dict[str, Param] = {
         choice("digits", "float64", DTYPES),
         choice("need", "short", ("short", "long", "extrapolate", "relative")),
         Param("table", "", _named),
+        Param("beside", "", _named),  # the table beside an encoding: "": its trained twin, if it has one
         choice("tview", "rows", ("rows", "alike")),
         Param("trows", "", lambda name, raw: read_int(name, raw, 2, MAX_LEN) if raw else None),
         Param("ra", "qwen2.5-7b", models.read),

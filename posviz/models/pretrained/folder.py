@@ -81,6 +81,15 @@ def look(path: Path) -> Folder:
     return Folder(path, config, family, tensors, frozenset(dtypes))
 
 
+def kind_of(path: Path) -> str | None:
+    """How the model in a folder tells the order, by its config alone; None where that cannot be said."""
+    try:
+        config = _json(path.expanduser(), "config.json")
+        return family_of(config).kind if config else None
+    except (Refusal, OSError):
+        return None
+
+
 def refused(text: Text, path: Path, **values: Any) -> Refusal:
     return Refusal(text, field="model", path=shown(str(path), 80), **values)
 

@@ -9,28 +9,22 @@ from posviz import models
 from posviz.models import pretrained
 from posviz.models.pretrained import limits
 from posviz.types import shown
-from posviz.ui import blocks, state
+from posviz.ui import asked, blocks, state
 from posviz.ui.lang import _
-
-_ASKED = "_asked_models"  # names that this session has asked for itself
 
 
 def agreed(name: str) -> bool:
     """Whether a model may be opened: it is in the catalog, this session asked for it, or it can only be one of
     posviz's own, there or not."""
     own = name.startswith(("twin:", "local:")) or any(entry.key == name for entry in models.catalog())
-    return own or name in st.session_state.get(_ASKED, ())
+    return own or name in asked.names()
 
 
 def ask(name: str) -> None:
     """In the place of a page: what a link wants to open, and the button that does."""
     blocks.note(_("The link names a model that is not in the list: {name}").format(name=shown(name, 80)))
     blocks.note(_("Opening it reads that folder, or downloads the model from the hub."))
-    st.button(_("open it"), key="agree_model", on_click=_agree, args=(name,))
-
-
-def _agree(name: str) -> None:
-    st.session_state[_ASKED] = {*st.session_state.get(_ASKED, ()), name}
+    st.button(_("open it"), key="agree_model", on_click=asked.add, args=(name,))
 
 
 def other(*, short: bool = False) -> None:
@@ -51,5 +45,5 @@ def other(*, short: bool = False) -> None:
 def _open() -> None:
     name = st.session_state["w_other_model"].strip()
     if name:
-        _agree(name)
+        asked.add(name)
         state.put("smodel", name)

@@ -8,9 +8,8 @@ import streamlit as st
 
 from posviz import precision, views
 from posviz.encodings import Encoding
-from posviz.models.twins import store
 from posviz.types import Dims, Refusal
-from posviz.ui import blocks, cached, controls, save, state
+from posviz.ui import blocks, cached, controls, save, state, table_sources
 from posviz.ui.canvas import matrix as canvas
 from posviz.ui.lang import N_, _
 from posviz.ui.scenes import cells, digits
@@ -56,6 +55,7 @@ class Scene:
     col: int
     titles: tuple[str, str]
     badge: str
+    beside: table_sources.Chosen | None = None  # whose picture the second one is
 
 
 def claim(setting: state.Setting) -> str:
@@ -91,7 +91,8 @@ def build(setting: state.Setting) -> Scene:
     picture = _picture(setting, spec, dims, view)
     if picture is None:
         return Scene(None, None, "", 0, 0, 0, ("", ""), "")
-    second, titles = _second(setting, view)
+    beside = _beside(setting)
+    second, titles = _second(setting, view, beside)
     head = state.chosen("head", len(picture.sources), 0)
     rows, cols = picture.shape
     # The cell that the formula explains: one with a story, until somebody clicks.
@@ -100,9 +101,9 @@ def build(setting: state.Setting) -> Scene:
     badge = ""
     if spec.capabilities.trainable:
         badge = _("untrained · seed {seed}").format(seed=setting.seed)
-        if state.get("compare") == "trained" and has_twin(spec):
-            badge += " | " + store.load(spec.name).badge(setting.lang)
-    return Scene(picture, second, view, head, row, col, titles, badge)
+        if beside:
+            badge += " | " + beside.badge
+    return Scene(picture, second, view, head, row, col, titles, badge, beside)
 
 
 def _choose_view(spec: Encoding) -> str | None:
@@ -141,14 +142,24 @@ def compare_knobs(spec: Encoding) -> list[str]:
     return found
 
 
-def _second(setting: state.Setting, view: str) -> tuple[views.Picture | None, tuple[str, str]]:
+def _beside(setting: state.Setting) -> table_sources.Chosen | None:
+    """The trained table that the second picture shows, if one is asked for and this encoding has any."""
+    offered = tables_beside(setting.spec)
+    if state.get("compare") != "trained" or not offered:
+        return None
+    asked = state.get("beside")
+    if asked in ("", table_sources.OFF) or (asked in table_sources.names() and asked not in offered):
+        asked = next(iter(offered))  # nobody asked, or for another encoding's table: this one has its own
+    return table_sources.beside(setting, asked, table_sources.WHAT[setting.spec.name])
+
+
+def _second(
+    setting: state.Setting, view: str, beside: table_sources.Chosen | None
+) -> tuple[views.Picture | None, tuple[str, str]]:
     spec, dims = setting.spec, setting.dims
     compare = state.get("compare")
-    if compare == "trained" and has_twin(spec):
-        twin = store.load(spec.name).model
-        rows = twin.config.max_len if view == "table" else min(setting.max_len, twin.config.max_len)
-        titles = _("untrained"), _("trained twin, d_model {d}").format(d=twin.config.d_model)
-        return cached.twin_picture(spec.name, view, rows), titles
+    if beside:
+        return table_sources.picture(beside, view, setting.max_len), (_("untrained"), beside.title)
     if compare != "on":
         return None, ("", "")
     offered = compare_knobs(spec)
@@ -162,9 +173,10 @@ def _second(setting: state.Setting, view: str) -> tuple[views.Picture | None, tu
     return second, _difference((spec, dims), (other, other_dims))
 
 
-def has_twin(spec: Encoding) -> bool:
-    """Whether training changes this encoding, and a trained twin shows how."""
-    return spec.capabilities.trainable and spec.name in store.available()
+def tables_beside(spec: Encoding) -> dict[str, str]:
+    """Key -> title of the trained tables that can stand beside an encoding whose table training changes."""
+    what = table_sources.WHAT.get(spec.name)
+    return table_sources.fitting(what) if what else {}
 
 
 def _difference(first: tuple[Encoding, Dims], second: tuple[Encoding, Dims]) -> tuple[str, str]:
@@ -181,7 +193,8 @@ def toolbar(setting: state.Setting) -> None:
     if len(spec.pictures) > 1:
         current = _choose_view(spec)
         controls.pick("view", _("view"), {v: _(VIEWS[v]) for v in spec.pictures}, shown=current, collapsed=True)
-    if not compare_knobs(spec) and not has_twin(spec):
+    offered_tables = tables_beside(spec)
+    if not compare_knobs(spec) and not offered_tables:
         return
     if state.get("compare") == "on":
         offered = compare_knobs(spec)
@@ -192,8 +205,10 @@ def toolbar(setting: state.Setting) -> None:
         if "heads2" in offered:
             controls.number("heads2", _("second heads"), step=1, width=140, fallback=setting.dims.n_heads)
     choices = {"off": _("single"), "on": _("compare")}
-    if has_twin(spec):
+    if offered_tables:
         choices["trained"] = _("beside a trained one")
+        if state.get("compare") == "trained" and len(offered_tables) > 1:
+            controls.pick("beside", _("trained table"), offered_tables, style="select", collapsed=True, width=240)
     controls.pick("compare", _("compare"), choices, collapsed=True)
 
 
@@ -256,7 +271,9 @@ def value(scene: Scene) -> float:
 
 
 def substituted(setting: state.Setting, scene: Scene) -> None:
-    """The formula of the chosen cell with its numbers."""
+    """The formula of the chosen cell with its numbers; and what the second picture does not show."""
+    if scene.beside and scene.beside.what == "position" and (cut := table_sources.cut(scene.beside.values)):
+        blocks.note(f"{scene.beside.title}: {cut}")
     number = value(scene)
     if np.isnan(number):
         blocks.note(

@@ -8,28 +8,33 @@ import streamlit as st
 from posviz import encodings, precision, views
 from posviz import similarity as core
 from posviz.encodings import Encoding
-from posviz.models.twins import corpus, store
 from posviz.types import Refusal
-from posviz.ui import blocks, cached, controls, save, state
+from posviz.ui import blocks, cached, controls, save, state, table_sources
 from posviz.ui.canvas import matrix, ripple
-from posviz.ui.lang import _, labels
+from posviz.ui.lang import _, current, labels
 from posviz.ui.scenes import digits
+from posviz.ui.table_sources import OFF
 
 KEY = "similarity_canvas"
 DISTANCES = (1, 2, 5, 10, 20)
 FIRST = 8  # dimensions the course sums over when it prints pos0 · pos_k
 DRAWN = tuple(name for name, cls in encodings.ENCODINGS.items() if cls.kind != "none")
 
-# Colours of the trained twins' curves: the hue of position, and two beside it.
-TRAINED = {"learned": (15, 157, 138), "t5": (84, 112, 140), "shaw": (176, 118, 20)}
+# Colour of a trained table's curve, by what its rows are: the hue of position, and two beside it.
+TRAINED = {"position": (15, 157, 138), "bucket": (84, 112, 140), "distance": (176, 118, 20)}
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The curves by registry name, which one's matrix is shown, and those of trained twins."""
+    """The curves by registry name, that of a trained table, and which one's matrix is shown.
+
+    beside: the table, trained its curve; large: the matrix and the numbers are the table's.
+    """
 
     curves: dict[str, views.Alikeness]
-    trained: dict[str, views.Alikeness]
+    beside: table_sources.Chosen | None
+    trained: views.Alikeness | None
+    large: bool
     selected: str
     position: int
     kind: str
@@ -38,13 +43,18 @@ class Scene:
 
     @property
     def chosen(self) -> views.Alikeness:
-        return self.curves[self.selected]
+        return self.trained if self.large else self.curves[self.selected]
+
+    @property
+    def title(self) -> str:
+        """Whose matrix and numbers these are."""
+        return self.beside.title if self.large else encodings.ENCODINGS[self.selected].title(current())
 
 
 def build(setting: state.Setting) -> Scene:
     state.check()
     kind, length = state.get("kind"), setting.max_len
-    chosen = setting.spec.name if setting.spec.kind != "none" else next(iter(state.get("with")), DRAWN[0])
+    chosen = _chosen_name(setting)
     head = state.chosen("head", setting.dims.n_heads, 0)
     curves, left_out = {}, {}
     for name in dict.fromkeys((chosen, *state.get("with"))):
@@ -58,22 +68,29 @@ def build(setting: state.Setting) -> Scene:
             if name == chosen:
                 raise
             left_out[name] = refusal
-    trained = {}
-    if state.get("trained") == "on":
-        # of the chosen encoding alone: a second ragged curve behind the others would only blur their story
-        trained = {chosen: _trained(chosen, length, kind, head)} if _has_twin(chosen) else {}
-    return Scene(curves, trained, chosen, state.chosen("p", length, length // 2), kind, length, left_out)
+    key = _beside(chosen)
+    beside = table_sources.beside(setting, key, *_whats(chosen)) if key != OFF else None
+    trained = table_sources.alikeness(beside, length, kind, head) if beside else None
+    large = beside is not None and key == state.get("beside")
+    rows = trained.matrix.shape[0] if large else length
+    return Scene(curves, beside, trained, large, chosen, state.chosen("p", length, rows // 2), kind, length, left_out)
 
 
-def _has_twin(name: str) -> bool:
-    return encodings.ENCODINGS[name].capabilities.trainable and name in store.available()
+def _chosen_name(setting: state.Setting) -> str:
+    return setting.spec.name if setting.spec.kind != "none" else next(iter(state.get("with")), DRAWN[0])
 
 
-def _trained(name: str, length: int, kind: str, head: int) -> views.Alikeness:
-    """A trained twin's curve; of a table only the rows that training has seen."""
-    twin = store.load(name).model
-    seen = corpus.TRAINED_LEN - 1 if twin.spec.kind == "additive" else length
-    return cached.twin_alikeness(name, min(length, seen), kind, min(head, twin.config.n_heads - 1))
+def _whats(name: str) -> tuple[str, ...]:
+    """The tables whose values can be compared with an encoding's."""
+    return ("bucket", "distance") if encodings.ENCODINGS[name].kind == "bias" else ("position",)
+
+
+def _beside(name: str) -> str:
+    """Key of the trained table among the curves: the one asked for, else the encoding's own twin."""
+    asked, offered, own = state.get("beside"), table_sources.fitting(*_whats(name)), f"twin:{name}"
+    if asked and (asked in offered or asked not in table_sources.names()):
+        return asked  # also what is not there: it is refused, or "off"
+    return own if own in offered else OFF
 
 
 def claim() -> str:
@@ -89,8 +106,10 @@ def toolbar(setting: state.Setting) -> None:
     names = controls.encoding_names(DRAWN)
     with st.popover(_("encodings")):
         controls.several("with", _("curves"), names)
-        if store.available():
-            controls.toggle("trained", _("a trained twin beside the chosen encoding"))
+        name = _chosen_name(setting)
+        tables = {OFF: _("none"), **table_sources.fitting(*_whats(name))}
+        if len(tables) > 1:
+            controls.pick("beside", _("a trained table"), tables, style="select", shown=_beside(name))
         if any(encodings.ENCODINGS[name].kind == "bias" for name in (*state.get("with"), setting.spec.name)):
             controls.number("head", _("head of the bias curves"), step=1, fallback=0)
     controls.pick(
@@ -103,11 +122,12 @@ def toolbar(setting: state.Setting) -> None:
 
 def bundle(setting: state.Setting, scene: Scene) -> bytes:
     order = list(encodings.ENCODINGS)
-    drawn = [(name, encodings.ENCODINGS[name].title(setting.lang), curve) for name, curve in scene.curves.items()]
-    drawn += [
-        (name, _("{name}, trained twin").format(name=encodings.ENCODINGS[name].title(setting.lang)), curve)
-        for name, curve in scene.trained.items()
+    drawn = [
+        (encodings.ENCODINGS[name].title(setting.lang), curve, order.index(name) - 1)
+        for name, curve in scene.curves.items()
     ]
+    if scene.beside:
+        drawn.append((scene.beside.title, scene.trained, TRAINED[scene.beside.what]))
     curves = [
         ripple.Curve(
             label=label,
@@ -115,16 +135,15 @@ def bundle(setting: state.Setting, scene: Scene) -> bytes:
             spread=curve.spread,
             rises=curve.rises,
             axis="right" if curve.is_bias else "left",
-            colour=order.index(name) - 1 if curve is scene.curves.get(name) else TRAINED[name],
+            colour=colour,
             two_sided=curve.two_sided,
         )
-        for name, label, curve in drawn
+        for label, curve, colour in drawn
     ]
-    cells = scene.chosen.matrix
     return ripple.bundle(
         curves=curves,
-        matrix=np.array(cells.profile if isinstance(cells, views.Diagonals) else cells.values),
-        selected_curve=list(scene.curves).index(scene.selected),
+        matrix=_matrix(scene),
+        selected_curve=len(curves) - 1 if scene.large else list(scene.curves).index(scene.selected),
         position=scene.position,
         kind=scene.kind,
         length=scene.length,
@@ -139,6 +158,15 @@ def bundle(setting: state.Setting, scene: Scene) -> bytes:
     )
 
 
+def _matrix(scene: Scene) -> np.ndarray:
+    """As :func:`posviz.ui.canvas.ripple.bundle` takes it; empty where a table has no more rows."""
+    cells = scene.chosen.matrix
+    if isinstance(cells, views.Diagonals):
+        return np.array(cells.profile)
+    more = scene.length - len(cells.values)
+    return np.pad(cells.values, (0, more), constant_values=np.nan) if more else np.array(cells.values)
+
+
 def show(setting: state.Setting, scene: Scene) -> None:
     def choose() -> None:
         position = state.whole(st.session_state[KEY].position)
@@ -151,10 +179,9 @@ def show(setting: state.Setting, scene: Scene) -> None:
 
 
 def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
-    curve = scene.chosen
-    name = encodings.ENCODINGS[scene.selected].title(setting.lang)
+    curve, name = scene.chosen, scene.title
     steps = len(curve.mean) - 1
-    relative = encodings.ENCODINGS[scene.selected].capabilities.relative
+    relative = encodings.ENCODINGS[scene.selected].capabilities.relative and not scene.large
     spread = float(curve.spread.max())
     exact = spread < 1e-9 * max(1.0, float(np.abs(np.nan_to_num(curve.mean)).max()))
     items = [
@@ -171,7 +198,7 @@ def proof(setting: state.Setting, scene: Scene) -> list[blocks.Number]:
         ),
     ]
     error = shift_error(setting.other(scene.selected), setting.dims.d_model, scene.length)
-    if error is not None:
+    if error is not None and not scene.large:
         k = state.get("k")
         items.append(
             blocks.Number(
@@ -280,7 +307,29 @@ def formula(setting: state.Setting, scene: Scene) -> None:
     matrix.show(data, key="shift_canvas", height=460)
 
 
+def badge(setting: state.Setting, scene: Scene) -> str:
+    """Where the values come from that no formula gives."""
+    found = [scene.beside.badge] if scene.beside else []
+    if encodings.ENCODINGS[scene.selected].capabilities.trainable:
+        found.insert(0, _("untrained · seed {seed}").format(seed=setting.seed))
+    return " | ".join(found)
+
+
 def code(setting: state.Setting, scene: Scene) -> str:
+    if scene.large:
+        n, module = scene.trained.matrix.shape[0], scene.beside.module
+        head = min(state.chosen("head", setting.dims.n_heads, 0), module.dims.n_heads - 1) if module else 0
+        curve = (
+            f"views.table_alikeness(table[:{n}], kind={scene.kind!r})"
+            if module is None
+            else f"views.alikeness_of(module, {n}, kind={scene.kind!r}, head={head})"
+        )
+        return f"""from posviz import views
+{scene.beside.code}
+curve = {curve}
+values = curve.mean  # by distance; curve.spread is the deviation over positions
+print("rises at", curve.rises)
+"""
     dims = setting.dims
     return f"""from posviz import Dims, encodings, views
 
@@ -294,16 +343,21 @@ print("rises at", curve.rises)
 """
 
 
+def _named(scene: Scene) -> list[tuple[str, views.Alikeness]]:
+    """All curves by the names of their columns in a file."""
+    return [*scene.curves.items(), *([("trained", scene.trained)] if scene.trained else [])]
+
+
 def downloads(setting: state.Setting, scene: Scene) -> None:
     def arrays() -> dict[str, np.ndarray]:
         found = {}
-        for name, curve in scene.curves.items():
+        for name, curve in _named(scene):
             found |= {f"{name}_distance": curve.distances, f"{name}_mean": curve.mean, f"{name}_spread": curve.spread}
         return found
 
     def table() -> list[list[object]]:
         lines: list[list[object]] = [["encoding", "distance", "mean", "spread"]]
-        for name, curve in scene.curves.items():
+        for name, curve in _named(scene):
             lines += [
                 [name, *line]
                 for line in zip(curve.distances.tolist(), curve.mean.tolist(), curve.spread.tolist(), strict=True)

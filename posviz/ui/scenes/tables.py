@@ -15,7 +15,6 @@ from posviz.ui.table_sources import ROWS, UPLOAD, Chosen
 
 KEY = "tables_canvas"
 FOUND = "_table_found"  # the last table's measurements: an upload's are nobody else's
-FULL = 0.998  # of the cells have their own colour; larger ones share the last
 HEIGHT = 430
 
 
@@ -98,11 +97,6 @@ def _found(key: str, values: np.ndarray) -> core.Found:
 
 
 # ---------------------------------------------------------------- the large picture
-def _limit(values: np.ndarray) -> float:
-    """The end of the colours: a few very large numbers must not bleach the others."""
-    return float(np.quantile(np.abs(values), FULL)) or float(np.abs(values).max()) or 1.0
-
-
 def bundle(scene: Scene) -> bytes:
     values, chosen = scene.values, scene.chosen
     panel, texts = _alike(scene) if scene.view == "alike" else _rows(scene)
@@ -121,7 +115,9 @@ def bundle(scene: Scene) -> bytes:
 def _rows(scene: Scene) -> tuple[canvas.Panel, dict[str, str]]:
     """The table itself."""
     values, chosen = scene.values, scene.chosen
-    picture = views.Picture("table", (views.Cells(values),), _limit(values), chosen.first_row, None, len(values))
+    picture = views.Picture(
+        "table", (views.Cells(values),), table_sources.limit(scene.values), chosen.first_row, None, len(values)
+    )
     window = st.session_state.get(KEY, {}).get("window")
     panel = cells.panel(picture, scene.caption, window=window, cross=(scene.row, scene.col))
     columns = _("head") if chosen.what == "bucket" else _("dimension")
@@ -173,16 +169,12 @@ def show(scene: Scene) -> None:
 
 def _remark(scene: Scene) -> str:
     """What the picture does not say by itself."""
-    chosen, largest, limit = scene.chosen, float(np.abs(scene.values).max()), _limit(scene.values)
+    chosen = scene.chosen
     said = [_("of {n}").format(n=f"{len(chosen.values):,}")]
     if chosen.used < len(chosen.values):
         said.append(_("training has used the first {n}").format(n=chosen.used))
-    if largest > 1.5 * limit and scene.view == "rows":
-        said.append(
-            _("the colours end at {limit}; the largest number is {largest}").format(
-                limit=blocks.compact(limit), largest=blocks.compact(largest)
-            )
-        )
+    if scene.view == "rows" and (cut := table_sources.cut(scene.values)):
+        said.append(cut)
     return " · ".join(said)
 
 
