@@ -17,6 +17,7 @@ import torch
 from posviz.encodings.base import PositionModule
 from posviz.models.base import Model, ModelTrace, Positions
 from posviz.models.pretrained import Pretrained
+from posviz.models.pretrained.model import Progress
 from posviz.models.twins import corpus
 from posviz.models.twins.model import Twin
 from posviz.models.twins.store import Trained
@@ -168,14 +169,16 @@ def check(model: Model, operation: Operation) -> None:
 
 
 # ---------------------------------------------------------------- the operated model
-def trace(model: Model, tokens: Tokens, operation: Operation | None = None) -> ModelTrace:
-    """Every layer's attention, after the operation if one is given."""
+def trace(
+    model: Model, tokens: Tokens, operation: Operation | None = None, *, progress: Progress | None = None
+) -> ModelTrace:
+    """Every layer's attention, after the operation if one is given. progress: as :meth:`Pretrained.trace` has it."""
     if operation is None:
         return model.trace(tokens)
     check(model, operation)
     told = operation.positions(len(tokens))
     if isinstance(model, Pretrained):
-        return model.trace(tokens, told)
+        return model.trace(tokens, told, progress=progress)
     return _moved(model, told).trace(tokens)
 
 
@@ -279,11 +282,12 @@ def operate(
     operation: Operation,
     *,
     before: tuple[ModelTrace, ModelTrace] | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Both sentences before and after. before: their intact traces, where they are known already."""
     check(model, operation)
     before = before or (trace(model, a), trace(model, b))
-    after = trace(model, a, operation), trace(model, b, operation)
+    after = tuple(trace(model, tokens, operation, progress=progress) for tokens in (a, b))
 
     def nats(traces: tuple[ModelTrace, ModelTrace], done: Operation | None) -> tuple[np.ndarray | None, ...]:
         if isinstance(model, Pretrained):  # its trace has them from the same pass

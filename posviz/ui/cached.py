@@ -7,6 +7,9 @@ asks up to thirty times a run, and Streamlit's takes a millisecond to answer, th
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +19,7 @@ from posviz import attention, compare, comparison, myths, views, workbench
 from posviz.encodings import Encoding
 from posviz.models import surgery
 from posviz.models.base import Model, ModelTrace
+from posviz.models.pretrained.model import Progress
 from posviz.models.twins import store
 from posviz.models.untrained import Untrained
 from posviz.survey import Survey
@@ -88,7 +92,21 @@ def model_trace(model: Model, name: str, sentence: str) -> ModelTrace:
 
 @lru_cache(maxsize=4)  # two sentences of two models; 512 tokens of 12 layers are 240 MB
 def _pretrained_trace(model: Model, sentence: str) -> ModelTrace:
-    return model.trace(model.tokenize(sentence))
+    return model.trace(model.tokenize(sentence), progress=_progress.get())
+
+
+# Who wants to hear how far a computation is; no part of its result, so no part of the cache's keys.
+_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
+
+
+@contextmanager
+def telling(progress: Progress) -> Iterator[None]:
+    """In this block a real model that has to be computed says how far it is."""
+    token = _progress.set(progress)
+    try:
+        yield
+    finally:
+        _progress.reset(token)
 
 
 _pretrained_lock = threading.Lock()
@@ -104,7 +122,9 @@ def outcome(model: Model, name: str, a: str, b: str, operation: surgery.Operatio
 
 def _outcome(model: Model, name: str, a: str, b: str, operation: surgery.Operation) -> surgery.Outcome:
     before = tuple(model_trace(model, name, sentence) for sentence in (a, b))
-    return surgery.operate(model, before[0].tokens, before[1].tokens, operation, before=before)
+    return surgery.operate(
+        model, before[0].tokens, before[1].tokens, operation, before=before, progress=_progress.get()
+    )
 
 
 _twin_outcome = lru_cache(maxsize=32)(_outcome)

@@ -12,7 +12,7 @@ from posviz import encodings, models, tables, views
 from posviz.encodings.base import PositionModule
 from posviz.models.twins import corpus, store
 from posviz.types import Dims, Refusal, Text, shown
-from posviz.ui import asked, blocks, state
+from posviz.ui import asked, blocks, state, waiting
 from posviz.ui.lang import N_, _, current
 
 OFF = "off"  # no table beside the encoding
@@ -225,8 +225,8 @@ def _fetched() -> tuple:
 
 
 def _model(key: str) -> Chosen:
-    with st.spinner(_("Opening {name} …").format(name=key.partition(":")[2])):
-        model = models.open_model(key)
+    with waiting.shown() as progress:
+        model = models.open_model(key, progress=progress)
     values = tables.check(model.position_table())
     code = f"""from posviz import models
 

@@ -168,7 +168,7 @@ def test_any_file_name_is_text(name: str) -> None:
 def test_fetched_models_are_offered_where_there_are_some(monkeypatch) -> None:
     """Where models can be opened, those with a table show it, and RoPE's say that they have none."""
 
-    def opened(key: str):
+    def opened(key: str, **_):
         if key == "local:llama":
             none = Refusal(Text("llama has no table of positions", "llama 没有位置表"))
             return SimpleNamespace(position_table=lambda: (_ for _ in ()).throw(none))

@@ -1,7 +1,7 @@
 """Studio: every head of a real model on both sentences, from the grid of all down to one weight."""
 
+import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from posviz.models.twins import store
 from posviz.models.untrained import Untrained
 from posviz.text import visible
 from posviz.types import AttentionTrace, Refusal, Text, Tokens, shown
-from posviz.ui import blocks, cached, controls, state
+from posviz.ui import blocks, cached, controls, state, waiting
 from posviz.ui.lang import N_, _, current
 from posviz.ui.scenes import choose_model
 
@@ -100,7 +100,8 @@ class Scene:
     @cached_property
     def key(self) -> tuple:
         """Tells this scene's survey from all others."""
-        model = self.model if isinstance(self.model, Untrained) else self.name
+        # by the model itself, which it must not keep in memory: a folder of the same name may have changed
+        model = self.model if isinstance(self.model, Untrained) else weakref.ref(self.model)
         return model, self.a.tokens, self.b.tokens, self.special, self.part
 
     @cached_property
@@ -156,15 +157,8 @@ def find_model(setting: state.Setting, name: str) -> Model:
             state.get("unit"),
             setting.precision,
         )
-    place = st.empty()
-
-    def progress(share: float, text: Text) -> None:
-        place.progress(share, text(current()))
-
-    try:
+    with waiting.shown() as progress:
         return models.open_model(name, progress=progress)
-    finally:
-        place.empty()
 
 
 # ---------------------------------------------------------------- the page
@@ -193,9 +187,7 @@ def build(setting: state.Setting) -> Scene:
         if name == "untrained" or not state.raw(side):
             setting.tokens(side)  # an empty sentence is refused in the same words as everywhere
     model = find_model(setting, name)
-    own = name == "untrained" or name.startswith(TWIN)  # at once; a real model takes seconds
-    with nullcontext() if own else st.spinner(_("Computing every layer of both sentences …")):
-        a, b = (cached.model_trace(model, name, state.raw(side)) for side in "ab")
+    a, b = traces(model, name)
     view, special, part = state.get("sview"), state.get("sspecial"), state.get("spart")
     if a.decoder is None:
         part = "self"  # only an encoder-decoder has more
@@ -213,6 +205,15 @@ def build(setting: state.Setting) -> Scene:
                 side=side.upper(),
             )
     return scene
+
+
+def traces(model: Model, name: str) -> tuple[ModelTrace, ModelTrace]:
+    """Of both sentences; a real model says how far it is."""
+    found = []
+    for side in "ab":
+        with waiting.shown(f"{side.upper()} · ") as progress, cached.telling(progress):
+            found.append(cached.model_trace(model, name, state.raw(side)))
+    return found[0], found[1]
 
 
 def strip(scene: Scene) -> None:

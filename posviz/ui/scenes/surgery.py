@@ -14,7 +14,7 @@ from posviz.models.surgery import CHANGES, Operation
 from posviz.models.twins import store
 from posviz.text import visible
 from posviz.types import AttentionTrace, Refusal, Text, Tokens
-from posviz.ui import blocks, cached, controls, state
+from posviz.ui import blocks, cached, controls, state, waiting
 from posviz.ui.canvas import heads as canvas
 from posviz.ui.lang import N_, _, current, labels
 from posviz.ui.scenes import choose_model, studio
@@ -165,9 +165,9 @@ def build(setting: state.Setting) -> Scene:
     name = _name()
     model = _model(setting, name)
     operation = _operation(model)
-    scene = Scene(
-        model, name, cached.outcome(model, name, state.raw("a"), state.raw("b"), operation), state.get("stage")
-    )
+    with waiting.shown() as progress, cached.telling(progress):
+        outcome = cached.outcome(model, name, state.raw("a"), state.raw("b"), operation)
+    scene = Scene(model, name, outcome, state.get("stage"))
     cells = max(trace.layers[0].dims.n_heads * len(trace.tokens) ** 2 for trace in scene.outcome.before)
     if cells > canvas.MAX_CELLS:
         raise Refusal(
