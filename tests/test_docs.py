@@ -6,7 +6,7 @@ import pytest
 
 from posviz import __main__ as command
 from posviz import encodings
-from posviz.ui import state
+from posviz.ui import params
 
 ROOT = Path(__file__).parents[1]
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
 def test_readme_is_complete(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
-    missing = [p for p in state.PARAMS if f"`{p}`" not in text]
+    missing = [p for p in params.PARAMS if f"`{p}`" not in text]
     assert missing == []
     assert "make run" in text and "make test" in text
     for picture in (line.split("](")[1].split(")")[0] for line in text.splitlines() if line.startswith("![")):

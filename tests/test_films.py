@@ -13,7 +13,7 @@ from posviz import encodings, precision, workbench
 from posviz.encodings.known_models import known_models
 from posviz.rotation import inv_freq, permutation, rotate
 from posviz.types import Refusal
-from posviz.ui import shell, state
+from posviz.ui import params, shell
 from posviz.ui.scenes import film_base, film_digits
 from tests.test_pages import html, open_page, refusals, shown
 
@@ -117,7 +117,7 @@ def test_unscaled_keeps_everything_else() -> None:
 
 
 # ---------------------------------------------------------------- pages
-@pytest.mark.parametrize("watch", state.WATCH)
+@pytest.mark.parametrize("watch", params.WATCH)
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_every_film_in_both_languages(watch: str, lang: str) -> None:
     app = open_page("rotation", lang=lang, watch=watch)
@@ -127,7 +127,7 @@ def test_every_film_in_both_languages(watch: str, lang: str) -> None:
     assert "pv-fails" not in html(app)
 
 
-@pytest.mark.parametrize("watch", [watch for watch in state.WATCH if watch != "one"])
+@pytest.mark.parametrize("watch", [watch for watch in params.WATCH if watch != "one"])
 def test_details_of_every_film(watch: str) -> None:
     app = open_page("rotation", lang="en", watch=watch)
     for detail in ("formula", "code", "save"):

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from posviz import encodings
 from posviz.models.twins import sample, store
-from posviz.ui import shell, state
+from posviz.ui import params, shell
 from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 
@@ -66,7 +66,7 @@ def test_page_runs_in_both_languages(page: str, lang: str) -> None:
 @pytest.mark.parametrize("page", [info.name for info in shell.PAGES])
 def test_a_session_may_carry_every_parameter(page: str) -> None:
     """Their hidden boxes have keys of their own on every page."""
-    app = open_page(page, **{param.name: param.default for param in state.active()})
+    app = open_page(page, **{param.name: param.default for param in params.active()})
     assert not app.exception
     assert refusals(app) == []
 

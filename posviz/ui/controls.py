@@ -8,7 +8,7 @@ import streamlit as st
 
 from posviz import encodings
 from posviz.types import LANGUAGES, MAX_HEADS, Refusal
-from posviz.ui import state
+from posviz.ui import params, state
 from posviz.ui.lang import NAMES, _, current
 
 # The groups of shared controls in the sidebar; a page names those that change it (shell.PAGES).
@@ -32,7 +32,7 @@ def _commit(name: str, key: str, convert: Callable[[Any], Any] = lambda v: v) ->
         state.put(name, convert(value))
 
 
-def _value(param: state.Param, text: str) -> Any:
+def _value(param: params.Param, text: str) -> Any:
     """What a visible control shows: the parameter's value, or its default while the text means nothing."""
     try:
         return param.read(param.name, text)
@@ -54,7 +54,7 @@ def pick(
 ) -> Any:
     """One of a few named options: value -> label. style: "segments" or "select". at: sets a second control
     apart. shown: what it shows where the parameter says something else."""
-    param = state.find(name)
+    param = params.find(name)
     key = f"w_{name}{at}"
     value = _value(param, state.raw(name))
     st.session_state[key] = shown if shown is not None else value if value in options else next(iter(options))
@@ -74,7 +74,7 @@ def pick(
 def several(name: str, label: str, options: Mapping[str, str]) -> None:
     """Any number of named options; the URL lists their names."""
     key = f"w_{name}"
-    st.session_state[key] = [v for v in _value(state.PARAMS[name], state.raw(name)) if v in options]
+    st.session_state[key] = [v for v in _value(params.PARAMS[name], state.raw(name)) if v in options]
     st.pills(
         label,
         list(options),
@@ -100,7 +100,7 @@ def number(
 
     fallback: what an optional parameter shows while the URL leaves it out.
     """
-    param = state.find(name)
+    param = params.find(name)
     key = f"w_{name}{at}"
     value = _value(param, state.raw(name))
     if value is None:
@@ -108,7 +108,7 @@ def number(
     whole = isinstance(value, int)
     try:  # what was typed stays in the box, also when it is refused; nan and the like no box can hold
         typed = (int if whole else float)(state.raw(name))
-        value = typed if abs(typed) <= state.JS_SAFE else value
+        value = typed if abs(typed) <= params.JS_SAFE else value
     except ValueError:
         pass
     st.session_state[key] = value
@@ -148,7 +148,7 @@ def words(
 
 
 def toggle(name: str, label: str, *, help: str | None = None) -> bool:
-    param = state.find(name)
+    param = params.find(name)
     key = f"w_{name}"
     value = _value(param, state.raw(name))
     st.session_state[key] = value in (True, "on")
@@ -225,7 +225,7 @@ def _more() -> None:
     with st.expander(_("more")):
         number("seed", _("seed"), step=1, help=_("Draws the untrained embeddings, projections and tables."))
         pick("mask", _("mask"), mask_names())
-        pick("precision", _("computed in"), {name: name for name in state.PRECISIONS})
+        pick("precision", _("computed in"), {name: name for name in params.PRECISIONS})
 
 
 def _language() -> None:
@@ -249,7 +249,7 @@ def _sentences() -> None:
         row.html(f'<div class="pv-side pv-{side}"><span class="pv-dot"></span>{side.upper()}</div>', width="content")
         row.text_input(
             _("sentence {side}").format(side=side.upper()),
-            value=state.PARAMS[side].default,
+            value=params.PARAMS[side].default,
             key=side,
             bind="query-params",
             live=True,
@@ -293,7 +293,7 @@ def _set_sentences(a: str, b: str, unit: str | None = None) -> None:
 def _knobs(name: str) -> None:
     """The chosen encoding's own parameters, made from its field metadata."""
     lang = current()
-    for item, (knob, default) in state.knobs(name).items():
+    for item, (knob, default) in params.knobs(name).items():
         label, help, full = knob.label(lang), knob.help(lang), f"{name}_{item}"
         if knob.choices:
             names = [text(lang) for text in knob.names] or knob.choices
@@ -306,8 +306,8 @@ def _knobs(name: str) -> None:
 
 def _sizes() -> None:
     left, right = st.columns(2)
-    heads = _value(state.PARAMS["heads"], state.raw("heads"))
-    d_model = _value(state.PARAMS["d_model"], state.raw("d_model"))
+    heads = _value(params.PARAMS["heads"], state.raw("heads"))
+    d_model = _value(params.PARAMS["d_model"], state.raw("d_model"))
     with left:
         # + and - keep what the encoding needs, so that no step leads to a refusal; typing may.
         number("d_model", "d_model", step=_width_step(heads) if 0 < heads <= MAX_HEADS else 2)
@@ -333,7 +333,7 @@ def _width_step(heads: int) -> int:
 
 def _base_slider() -> None:
     key = "w_log_base"
-    base = _value(state.PARAMS["base"], state.raw("base"))
+    base = _value(params.PARAMS["base"], state.raw("base"))
     st.session_state[key] = round(state.log_base(base), 2) if base > 0 and base != float("inf") else 4.0
     st.slider(
         _("base on a log scale: 10^x"),

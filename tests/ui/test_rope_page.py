@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from posviz import encodings
 from posviz.encodings.known_models import known_models
 from posviz.types import Refusal
-from posviz.ui import models, state
+from posviz.ui import models, params
 from posviz.ui.scenes import rope_plots
 from tests.test_pages import html, open_page, refusals, shown
 
@@ -29,7 +29,7 @@ def test_the_first_view_shows_what_yarn_does() -> None:
     assert "factor 4 × original length 32768 = 131072, but max_position_embeddings says 32768." in text
 
 
-@pytest.mark.parametrize("view", state.ROPE_VIEWS)
+@pytest.mark.parametrize("view", params.ROPE_VIEWS)
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_every_picture_is_drawn(view: str, lang: str) -> None:
     app = open_page("rope", lang=lang, rview=view)
@@ -41,7 +41,7 @@ def test_every_known_model_has_every_picture(key: str) -> None:
     found = models.model(key)
     for rope in found.ropes.values():
         trained = rope.trained_length
-        for view in state.ROPE_VIEWS:
+        for view in params.ROPE_VIEWS:
             for wanted in (2, trained, 4 * trained):
                 assert rope_plots.picture(view, (("A", found.title, rope, trained),), wanted, "en")
 

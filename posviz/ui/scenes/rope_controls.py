@@ -7,7 +7,7 @@ import streamlit as st
 from posviz.encodings.known_models import known_models
 from posviz.encodings.model_rope import ModelRope
 from posviz.types import Refusal
-from posviz.ui import controls, models, state
+from posviz.ui import controls, models, params, state
 from posviz.ui.lang import _
 
 
@@ -29,7 +29,7 @@ def usual_length(ropes: list[ModelRope]) -> int:
     trained = [rope.trained_length or length for rope, length in zip(ropes, reach, strict=True)]
     longest = max(reach)
     longest = longest if any(longest > length for length in trained) else 4 * longest
-    return max(2, min(longest, state.LONGEST_TEXT))
+    return max(2, min(longest, params.LONGEST_TEXT))
 
 
 def view_names() -> dict[str, str]:
