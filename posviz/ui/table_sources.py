@@ -257,7 +257,6 @@ def take(name: str, data: bytes) -> None:
         st.session_state[REFUSED] = refusal
     else:
         st.session_state[UPLOAD] = Upload(shown(name, 60), found, tables.likeliest(found))
-    state.put("table", "upload")
 
 
 def choose(which: str) -> None:

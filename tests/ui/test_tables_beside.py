@@ -80,13 +80,16 @@ def test_the_own_twin_is_the_default(encoding: str) -> None:
     assert "bundled twin" not in shown(open_page("similarity", lang="en", encoding=encoding, beside="off"))
 
 
-def test_an_upload_stands_beside_the_encodings() -> None:
-    app = open_page("tables", lang="en")
+@pytest.mark.parametrize("page", ["heatmap", "similarity", "tables"])
+def test_an_upload_stands_beside_the_encodings(page: str) -> None:
+    """Whether it was uploaded there, or on the page of tables."""
+    name = "table" if page == "tables" else "beside"
+    app = open_page(page, lang="en", encoding="learned", compare="trained")
     buffer = io.BytesIO()
     np.save(buffer, SINES)
-    app.file_uploader(key="w_table_file").set_value(("<b>.npy", buffer.getvalue(), "")).run()
+    app.file_uploader(key=f"w_{name}_file").set_value(("<b>.npy", buffer.getvalue(), "")).run()
+    assert app.session_state[name] == "upload"
     app.session_state["beside"] = "upload"
-    app.session_state["encoding"], app.session_state["compare"] = "learned", "trained"
     for page in ("heatmap", "similarity"):
         app.switch_page(f"pages/{page}.py")
         app.run()

@@ -12,7 +12,7 @@ from posviz.types import Dims, Refusal
 from posviz.ui import blocks, cached, controls, save, state, table_sources
 from posviz.ui.canvas import matrix as canvas
 from posviz.ui.lang import N_, _
-from posviz.ui.scenes import cells, digits
+from posviz.ui.scenes import cells, digits, table_upload
 
 KEY = "heatmap_canvas"
 
@@ -207,8 +207,11 @@ def toolbar(setting: state.Setting) -> None:
     choices = {"off": _("single"), "on": _("compare")}
     if offered_tables:
         choices["trained"] = _("beside a trained one")
-        if state.get("compare") == "trained" and len(offered_tables) > 1:
+        if state.get("compare") == "trained":
             controls.pick("beside", _("trained table"), offered_tables, style="select", collapsed=True, width=240)
+            if table_sources.WHAT[spec.name] == "position":
+                with st.popover(_("your own table")):
+                    table_upload.box("beside")
     controls.pick("compare", _("compare"), choices, collapsed=True)
 
 

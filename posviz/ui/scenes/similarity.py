@@ -12,7 +12,7 @@ from posviz.types import Refusal
 from posviz.ui import blocks, cached, controls, save, state, table_sources
 from posviz.ui.canvas import matrix, ripple
 from posviz.ui.lang import _, current, labels
-from posviz.ui.scenes import digits
+from posviz.ui.scenes import digits, table_upload
 from posviz.ui.table_sources import OFF
 
 KEY = "similarity_canvas"
@@ -108,8 +108,9 @@ def toolbar(setting: state.Setting) -> None:
         controls.several("with", _("curves"), names)
         name = _chosen_name(setting)
         tables = {OFF: _("none"), **table_sources.fitting(*_whats(name))}
-        if len(tables) > 1:
-            controls.pick("beside", _("a trained table"), tables, style="select", shown=_beside(name))
+        controls.pick("beside", _("a trained table"), tables, style="select", shown=_beside(name))
+        if "position" in _whats(name):
+            table_upload.box("beside")
         if any(encodings.ENCODINGS[name].kind == "bias" for name in (*state.get("with"), setting.spec.name)):
             controls.number("head", _("head of the bias curves"), step=1, fallback=0)
     controls.pick(

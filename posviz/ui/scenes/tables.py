@@ -10,7 +10,7 @@ from posviz import tables as core
 from posviz.ui import blocks, controls, save, state, table_sources
 from posviz.ui.canvas import matrix as canvas
 from posviz.ui.lang import _, labels
-from posviz.ui.scenes import cells
+from posviz.ui.scenes import cells, table_upload
 from posviz.ui.table_sources import ROWS, UPLOAD, Chosen
 
 KEY = "tables_canvas"
@@ -40,7 +40,7 @@ def toolbar(setting: state.Setting) -> None:
     controls.pick("table", _("table"), names, style="select", collapsed=True, width=300)
     controls.pick("tview", _("picture"), {"rows": _("its rows"), "alike": _("how alike they are")}, collapsed=True)
     with st.popover(_("your own table")):
-        _upload()
+        table_upload.box("table")
     kept = st.session_state.get(UPLOAD)
     if state.raw("table") == "upload" and kept is not None and len(kept.found) > 1:
         st.session_state["w_table_which"] = kept.which
@@ -52,24 +52,6 @@ def toolbar(setting: state.Setting) -> None:
             width=260,
             on_change=lambda: table_sources.choose(st.session_state["w_table_which"]),
         )
-
-
-def _upload() -> None:
-    def taken() -> None:
-        file = st.session_state["w_table_file"]
-        if file is not None:  # taken away from the box, it is still shown
-            table_sources.take(file.name, file.getvalue())
-
-    st.file_uploader(
-        _("a table of positions: one row for each"),
-        type=["npy", "npz", "safetensors", "csv"],
-        key="w_table_file",
-        max_upload_size=core.MAX_BYTES // 1_000_000,
-        on_change=taken,
-    )
-    blocks.note(
-        _("Up to {mb} MB. Nothing in it is executed, and nobody else sees it.").format(mb=core.MAX_BYTES // 1_000_000)
-    )
 
 
 def build(setting: state.Setting) -> Scene:

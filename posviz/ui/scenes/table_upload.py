@@ -1,0 +1,29 @@
+"""The box for a table of one's own, wherever a table can be chosen."""
+
+import streamlit as st
+
+from posviz import tables
+from posviz.ui import blocks, state, table_sources
+from posviz.ui.lang import _
+
+
+def box(param: str) -> None:
+    """What is uploaded becomes the session's own table, and the choice of ``param``."""
+    key = f"w_{param}_file"
+
+    def taken() -> None:
+        file = st.session_state[key]
+        if file is not None:  # taken away from the box, it is still shown
+            table_sources.take(file.name, file.getvalue())
+            state.put(param, "upload")
+
+    st.file_uploader(
+        _("a table of positions: one row for each"),
+        type=["npy", "npz", "safetensors", "csv"],
+        key=key,
+        max_upload_size=tables.MAX_BYTES // 1_000_000,
+        on_change=taken,
+    )
+    blocks.note(
+        _("Up to {mb} MB. Nothing in it is executed, and nobody else sees it.").format(mb=tables.MAX_BYTES // 1_000_000)
+    )
