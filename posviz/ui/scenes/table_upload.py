@@ -18,7 +18,7 @@ def box(param: str) -> None:
             state.put(param, "upload")
 
     st.file_uploader(
-        _("a table of positions: one row for each"),
+        _("your own table: one row for each position"),
         type=["npy", "npz", "safetensors", "csv"],
         key=key,
         max_upload_size=tables.MAX_BYTES // 1_000_000,
