@@ -241,7 +241,7 @@ def aggregate(
             raise Refusal(
                 Text(
                     "rollout follows tokens that look at one another through the layers; in cross-attention the {n} "
-                    "queries are the decoder's tokens, the {keys} keys the encoder's: choose mean or max",
+                    "queries are the decoder's tokens, the {keys} keys the encoder's: choose the mean or the largest weight",
                     "展开（rollout）沿各层追踪互相关注的词元；交叉注意力中 {n} 个查询是解码器的词元，"
                     "{keys} 个键是编码器的：请选平均或最大",
                 ),

@@ -107,7 +107,7 @@ def test_heads_of_cross_attention_together(made, monkeypatch) -> None:
         (
             "en",
             "rollout follows tokens that look at one another through the layers; in cross-attention the {n} queries "
-            "are the decoder's tokens, the {keys} keys the encoder's: choose mean or max",
+            "are the decoder's tokens, the {keys} keys the encoder's: choose the mean or the largest weight",
         ),
         (
             "zh",
