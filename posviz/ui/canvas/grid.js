@@ -139,8 +139,11 @@ class GridView extends View {
     this.ctx.font = this.text(14, '600')
     const number = this.ctx.measureText(this.number(name, most)).width
     this.ctx.font = this.text(14)
-    g.numbered = g.flow || (g.room - 80) / this.meta.heads > number + 4
-    Object.assign(g, g.numbered ? { rim: 5, foot: FOOT, gap: 13 } : { rim: 3, foot: 4, gap: 8 })
+    const { heads, layers } = this.meta
+    const about = g.flow ? LEAST : Math.min((g.room - 80) / heads, window.innerHeight / (layers + 2))
+    g.numbered = g.flow || (g.room - 80) / heads > number + 4
+    g.rim = g.numbered ? clamp(Math.round(about * 0.05), 5, 9) : 3
+    Object.assign(g, { foot: g.numbered ? FOOT : 4, gap: 2 * g.rim + 3 })
   }
   // The size at which the whole grid stands beside the panel, or on the first screen.
   fits(across) {
