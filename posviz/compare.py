@@ -1,11 +1,14 @@
 """Two sentences side by side: which tokens belong together, and how much they differ."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from posviz.types import AttentionTrace, Tokens
+
+Pairs = Sequence[tuple[int, int]]
 
 
 def match(a: Tokens, b: Tokens) -> tuple[tuple[int, int], ...]:
@@ -37,7 +40,7 @@ class Difference(NamedTuple):
     pooled: float
 
 
-def outputs(a: AttentionTrace, b: AttentionTrace, pairs: tuple[tuple[int, int], ...]) -> Difference:
+def outputs(a: AttentionTrace, b: AttentionTrace, pairs: Pairs) -> Difference:
     """How much the layer's results differ once tokens are matched."""
     i, j = _indices(pairs)
     per_token = np.abs(a.residual[i] - b.residual[j]).max(axis=1)
@@ -45,11 +48,20 @@ def outputs(a: AttentionTrace, b: AttentionTrace, pairs: tuple[tuple[int, int], 
     return Difference(per_token, largest, float(np.abs(a.pooled - b.pooled).max()))
 
 
-def weights(a: AttentionTrace, b: AttentionTrace, pairs: tuple[tuple[int, int], ...]) -> np.ndarray:
-    """(H, M, M): attention of A minus attention of B between the M matched tokens, in A's order."""
-    i, j = _indices(pairs)
-    return a.weights[:, i[:, None], i] - b.weights[:, j[:, None], j]
+def weights(a: AttentionTrace, b: AttentionTrace, pairs: Pairs, key_pairs: Pairs | None = None) -> np.ndarray:
+    """(H, M, Mk): attention of A minus attention of B between the M matched queries and Mk matched keys, in A's
+    order. key_pairs: of cross-attention, whose keys are other tokens; default the queries' ``pairs``."""
+    key_pairs = pairs if key_pairs is None else key_pairs
+    return matched(a.weights, pairs, key_pairs, 0) - matched(b.weights, pairs, key_pairs, 1)
 
 
-def _indices(pairs: tuple[tuple[int, int], ...]) -> np.ndarray:
+def matched(array: np.ndarray, pairs: Pairs, key_pairs: Pairs, side: int) -> np.ndarray:
+    """(..., M, Mk) of (..., L, Lk): the rows of matched queries, the columns of matched keys. side: 0 of A, 1 of B."""
+    rows, columns = (_indices(p)[side] for p in (pairs, key_pairs))
+    if (rows.size, columns.size) == array.shape[-2:] and all((np.diff(x) == 1).all() for x in (rows, columns)):
+        return array  # every token in its place: no copy of three million weights
+    return array[..., rows[:, None], columns]
+
+
+def _indices(pairs: Pairs) -> np.ndarray:
     return np.array(pairs, dtype=int).reshape(-1, 2).T

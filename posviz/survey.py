@@ -105,14 +105,16 @@ def survey(a: Iterable[Seen], b: Iterable[Seen]) -> Survey:
             pairs = compare.match(*tokens)
             key_pairs = pairs if one.square else compare.match(one.keys, other.keys)
             masks = {"a": one.allowed, "b": other.allowed}
-            masks["d"] = _part(one.allowed, pairs, key_pairs, 0) | _part(other.allowed, pairs, key_pairs, 1)
+            masks["d"] = compare.matched(one.allowed, pairs, key_pairs, 0) | compare.matched(
+                other.allowed, pairs, key_pairs, 1
+            )
             allowed = {side: read_only(pooled(mask[None].astype(np.float32))[0] > 0) for side, mask in masks.items()}
             even = one.allowed / np.maximum(1, one.allowed.sum(-1, keepdims=True))
             uniform = {name: float(value[0]) for name, value in _scores(even[None], one).items()}
         row_error = max(row_error, *(float(np.abs(x.weights.sum(-1) - 1).max(initial=0)) for x in (one, other)))
         for name, values in _scores(one.weights, one).items():
             rows.setdefault(name, []).append(values)
-        left, right = (_part(x.weights, pairs, key_pairs, side) for side, x in enumerate((one, other)))
+        left, right = (compare.matched(x.weights, pairs, key_pairs, side) for side, x in enumerate((one, other)))
         rows.setdefault("change", []).append(_moved(left, right))
         thumbs["a"].append(pooled(one.weights))
         thumbs["b"].append(pooled(other.weights))
@@ -135,16 +137,6 @@ def _scores(weights: np.ndarray, seen: Seen) -> dict[str, np.ndarray]:
     if seen.square:
         return head_scores(weights, seen.allowed)
     return {"entropy": spread_out(weights, seen.allowed)}
-
-
-def _part(
-    array: np.ndarray, pairs: Sequence[tuple[int, int]], key_pairs: Sequence[tuple[int, int]], side: int
-) -> np.ndarray:
-    """(..., M, Mk): the rows of matched queries and columns of matched keys; side: 0 of A, 1 of B."""
-    rows, columns = (np.array(p, dtype=int).reshape(-1, 2)[:, side] for p in (pairs, key_pairs))
-    if (rows.size, columns.size) == array.shape[-2:] and all((np.diff(x) == 1).all() for x in (rows, columns)):
-        return array  # every token in its place: no copy of three million weights
-    return array[..., rows[:, None], columns]
 
 
 def pooled(weights: np.ndarray, most: int = THUMB) -> np.ndarray:
@@ -207,7 +199,7 @@ def change(
     queries ``pairs``), all others counted as one, mean over the matched queries; NaN without matched words.
     """
     key_pairs = pairs if key_pairs is None else key_pairs
-    return _moved(*(_part(x, pairs, key_pairs, side) for side, x in enumerate((a, b))))
+    return _moved(*(compare.matched(x, pairs, key_pairs, side) for side, x in enumerate((a, b))))
 
 
 def _moved(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -229,11 +221,12 @@ def aggregate(
     only_layers: Sequence[int] | None = None,
     only_heads: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """(L, L) float64 of the chosen layers' chosen heads (default: all).
+    """(L, Lk) float64 of the chosen layers' chosen heads (default: all).
 
     how: "mean" or "max" of their weights, or "rollout" (Abnar and Zuidema 2020, arXiv 2005.00928, section 3):
     the product over layers of (mean over heads + identity) / 2, how much of a token's first vector may have
-    reached each token of the last layer. Raises :class:`Refusal` for another name or an empty choice.
+    reached each token of the last layer. Raises :class:`Refusal` for another name, an empty choice, or the rollout of
+    cross-attention: what one layer wrote into its queries is not what the next one reads as keys.
     """
     if how not in AGGREGATES:
         raise Refusal(
@@ -244,6 +237,18 @@ def aggregate(
         )
     total, count = None, 0
     for n, layer in enumerate(layers):
+        if how == "rollout" and layer.keys is not layer.tokens:
+            raise Refusal(
+                Text(
+                    "rollout follows tokens that look at one another through the layers; in cross-attention the {n} "
+                    "queries are the decoder's tokens, the {keys} keys the encoder's: choose the mean or the largest weight",
+                    "展开（rollout）沿各层追踪互相关注的词元；交叉注意力中 {n} 个查询是解码器的词元，"
+                    "{keys} 个键是编码器的：请选平均或最大",
+                ),
+                field="how",
+                n=len(layer.tokens),
+                keys=len(layer.keys),
+            )
         if only_layers is not None and n not in only_layers:
             continue
         weights = layer.weights if only_heads is None else layer.weights[list(only_heads)]

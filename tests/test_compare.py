@@ -116,6 +116,18 @@ def test_the_numbers_are_those_of_the_matched_rows():
         assert difference[h, 1, 0] == a.weights[h, 1, 0] - b.weights[h, 2, 0]
 
 
+def test_keys_of_another_sentence_are_matched_by_pairs_of_their_own():
+    class Trace:
+        def __init__(self, weights):
+            self.weights = weights
+
+    a, b = np.arange(12.0).reshape(1, 3, 4), 100 + np.arange(10.0).reshape(1, 2, 5)
+    difference = compare.weights(Trace(a), Trace(b), [(0, 1), (2, 0)], [(1, 4), (3, 0)])
+    np.testing.assert_array_equal(difference, [[[1 - 109, 3 - 105], [9 - 104, 11 - 100]]])
+    assert compare.matched(a, [(0, 0), (1, 1), (2, 2)], [(j, j) for j in range(4)], 0) is a
+    assert compare.weights(Trace(a), Trace(b), [(0, 1)], []).shape == (1, 1, 0)
+
+
 def test_unrelated_sentences_have_nothing_to_match_but_still_vectors_to_compare():
     a, b = layers("我爱你", "猫和狗吗", "sinusoidal")
     result = compare.outputs(a, b, ())

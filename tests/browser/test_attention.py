@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from posviz import Dims, attention, compare, encodings, text
+from posviz.ui.canvas import heads
+from posviz.ui.canvas.bundle import standalone_html
 
 pytestmark = pytest.mark.browser
 
@@ -68,6 +70,51 @@ def test_every_cell_is_the_weight_of_the_trace(visit) -> None:
         colour = one.ask("([x, y]) => pv.pixel(x, y)", [x, y])
         want = [w + (e - w) * float(weights) for w, e in zip(WHITE, end, strict=True)]
         assert max(abs(p - q) for p, q in zip(colour, want, strict=True)) <= 3, (key, colour, want)
+
+
+def test_queries_over_keys_of_another_sentence(offline, tmp_path) -> None:
+    """As in cross-attention: every cell of a rectangle is where its query and its key meet, and can be pinned."""
+    rng = np.random.default_rng(0)
+    a, b = rng.dirichlet(np.ones(5), size=(1, 2)), rng.dirichlet(np.ones(4), size=(1, 3))
+    pairs, key_pairs = [(0, 2), (1, 0)], [(0, 3), (2, 1), (4, 0)]
+    difference = np.array([[[a[0, i, k] - b[0, j, m] for k, m in key_pairs] for i, j in pairs]])
+    data = heads.bundle(
+        tokens_a=["x", "y"],
+        keys_a=list("abcde"),
+        weights_a=a,
+        tokens_b=list("yzx"),
+        keys_b=list("ecza"),
+        weights_b=b,
+        diff_tokens=["x", "y"],
+        diff_keys=list("ace"),
+        difference=difference,
+        pairs=pairs,
+        key_pairs=key_pairs,
+        opened=True,
+        labels={},
+        alt="heads",
+        file="heads",
+    )
+    page = tmp_path / "heads.html"
+    page.write_text(standalone_html("heads", data, title="Heads"), "utf-8")
+    offline.page.goto(page.as_uri())
+    cells = offline.ask(SCAN) if offline.data("painted") else {}
+    truth = {"a": a, "b": b, "d": difference}
+    wanted = {f"{side},{h},{i},{j}": v for side, cube in truth.items() for (h, i, j), v in np.ndenumerate(cube)}
+    assert set(cells) == set(wanted)
+    for key, (*_, value, masked) in cells.items():
+        assert abs(value - wanted[key]) < 1e-6 and not masked, key
+    left, top, right, bottom, *_ = cells["a,0,1,4"]
+    assert left > cells["a,0,1,0"][2] and top > cells["a,0,0,4"][3]  # keys across, queries down
+    box = offline.box()
+    x, y = box["x"] + (left + right) / 2, box["y"] + (top + bottom) / 2
+    offline.page.mouse.click(x, y)
+    offline.until_data(pinned="a,0,1,4")
+    x, y = box["x"] + left + (right - left) * 0.15, box["y"] + top + (bottom - top) * 0.15
+    colour = offline.ask("([x, y]) => pv.pixel(x, y)", [x, y])
+    np.testing.assert_allclose(colour, np.array(WHITE) + (np.array(A) - WHITE) * a[0, 1, 4], atol=3)
+    said = offline.drawn_texts()
+    assert "mean weight by distance (key − query)" not in said and "c" in said
 
 
 def test_hovering_shows_where_the_score_comes_from(visit) -> None:

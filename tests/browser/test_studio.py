@@ -8,7 +8,7 @@ from posviz.models.twins import store
 
 pytestmark = pytest.mark.browser
 
-A_BLUE, WHITE = np.array([31, 79, 191]), 255.0
+A_BLUE, TEAL, WHITE = np.array([31, 79, 191]), np.array([15, 157, 138]), 255.0
 
 
 def layers():
@@ -49,6 +49,15 @@ def test_sorted_by_a_measure_and_a_link_that_keeps_it(visit) -> None:
     scores = np.stack([survey.head_scores(layer.weights, layer.allowed)["previous"] for layer in layers()])
     best = [f"{k // 4}.{k % 4}" for k in np.argsort(-scores, axis=None, kind="stable")]
     one.until_data(order=" ".join(best))
+    one.canvas.focus()
+    for k, key in enumerate(("ArrowDown", "ArrowRight", "ArrowRight")):  # the tiles have the colours of the scores
+        one.page.keyboard.press(key)
+        one.until_data(head=best[k].replace(".", ","))
+        one.frames()
+        x, y, size = map(float, one.data("place").split(","))
+        box = one.box()
+        got = one.ask("([x, y]) => pv.pixel(x, y)", [box["x"] + x - 2.5, box["y"] + y + size / 2])
+        np.testing.assert_allclose(got, WHITE + (TEAL - WHITE) * sorted(scores.flat)[-1 - k], atol=3)
     other = visit(one.page.url.removeprefix(one.server))
     assert other.data("order", "measure") == (" ".join(best), "previous")
 

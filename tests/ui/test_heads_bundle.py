@@ -55,6 +55,65 @@ def _pair(**options) -> dict:
     }
 
 
+def _cross(**options) -> dict:
+    """Two queries over the keys 我爱你, one query over 你爱; the difference has 爱 and 你 as keys."""
+    rng = np.random.default_rng(3)
+    a, b = rng.dirichlet(np.ones(3), size=(2, 2)), rng.dirichlet(np.ones(2), size=(2, 1))
+    return {
+        "tokens_a": ["x", "y"],
+        "keys_a": list("我爱你"),
+        "weights_a": a,
+        "tokens_b": ["y"],
+        "keys_b": list("你爱"),
+        "weights_b": b,
+        "diff_tokens": ["y"],
+        "diff_keys": list("爱你"),
+        "difference": a[:, 1:, 1:] - b[:, :, ::-1],
+        "pairs": [(1, 0)],
+        "key_pairs": [(1, 1), (2, 0)],
+        "parts_a": {"content": np.log(a)},
+        "labels": {},
+        "alt": "heads",
+        "file": "heads",
+        **options,
+    }
+
+
+def test_cross_attention_has_keys_of_its_own():
+    options = _cross(selected={"sentence": "a", "head": 1, "row": 1, "col": 2})
+    meta, arrays = unpack(bundle(**options))
+    assert meta["cross"] is True
+    assert meta["keys"] == {"a": list("我爱你"), "b": list("你爱"), "d": list("爱你")}
+    assert (meta["pairs"], meta["key_pairs"]) == ([[1, 0]], [[1, 1], [2, 0]])
+    assert meta["selected"]["col"] == 2
+    for side, name in (("a", "weights_a"), ("b", "weights_b"), ("d", "difference")):
+        np.testing.assert_array_equal(arrays[f"{side}.weights"], options[name].astype(np.float32))
+    square = unpack(bundle(**_pair()))[0]
+    assert (square["cross"], square["keys"], square["key_pairs"]) == (False, square["tokens"], square["pairs"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weights_a": np.zeros((2, 2, 2))}, r"weights_a must have shape \(heads, 2, 3\), got \(2, 2, 2\)"),
+        ({"keys_b": None}, "weights_b and weights_a must both have keys of their own, or both none"),
+        ({"diff_keys": None}, "difference and weights_a must both have keys of their own, or both none"),
+        ({"key_pairs": [(1, 1)]}, "key_pairs must be one for each of the 2 tokens of the difference, got 1"),
+        ({"key_pairs": [(1, 1), (3, 0)]}, r"key_pairs hold \(3, 0\), outside 3 tokens of A and 2 of B"),
+        ({"selected": {"sentence": "a", "head": 0, "row": 2, "col": 0}}, "selected .* is outside the heads"),
+        ({"bias_by_distance": (np.arange(3), np.zeros((2, 3)))}, "bias_by_distance needs queries and keys of one"),
+    ],
+)
+def test_cross_attention_that_does_not_fit_together(changes, message):
+    with pytest.raises(ValueError, match=message):
+        bundle(**_cross(**changes))
+
+
+def test_pairs_of_keys_need_keys():
+    with pytest.raises(ValueError, match="key_pairs need keys_a"):
+        bundle(**_pair(key_pairs=[(0, 2), (1, 1), (2, 0)]))
+
+
 def test_round_trip_of_two_sentences():
     options = _pair(selected={"sentence": "d", "head": 1, "row": 2, "col": 0}, scale="√16", columns=2)
     meta, arrays = unpack(bundle(**options))
@@ -166,13 +225,19 @@ def test_empty_sentences_and_no_matches_are_pictures_too():
         ({"parts_a": {"magic": np.zeros((2, 3, 3))}}, "labels needs 'part_magic'"),
         ({"parts_a": {"content": np.full((2, 3, 3), np.inf)}}, r"parts_a\['content'\] must be finite"),
         ({"parts_a": {"content": np.zeros((2, 3, 3)), "scores": np.ones((2, 3, 3))}}, "do not add up to its scores"),
-        ({"pairs": [(0, 0)]}, "pairs must be one for each of the 3 diff_tokens, got 1"),
-        ({"pairs": [(0, 0), (1, 1), (2, 3)]}, r"pair \(2, 3\) is outside 3 tokens of A and 3 of B"),
+        ({"pairs": [(0, 0)]}, "pairs must be one for each of the 3 tokens of the difference, got 1"),
+        ({"pairs": [(0, 0), (1, 1), (2, 3)]}, r"pairs hold \(2, 3\), outside 3 tokens of A and 3 of B"),
         ({"head_labels": ["only one"]}, "head_labels must be 2, got 1"),
         ({"columns": 0}, "columns must be 1 or more, got 0"),
         ({"bias_by_distance": (np.arange(3), np.zeros((2, 4)))}, r"bias_by_distance must be distances \(D,\)"),
-        ({"selected": {"sentence": "a", "head": 2, "row": 0, "col": 0}}, "selected .* is outside 2 heads"),
-        ({"selected": {"sentence": "c", "head": 0, "row": 0, "col": 0}}, "selected .* is outside 2 heads"),
+        (
+            {"selected": {"sentence": "a", "head": 2, "row": 0, "col": 0}},
+            r"selected .* is outside the heads, queries and keys {'a': \(2, 3, 3\)",
+        ),
+        (
+            {"selected": {"sentence": "c", "head": 0, "row": 0, "col": 0}},
+            "selected .* is outside the heads, queries and keys",
+        ),
     ],
 )
 def test_refusals(changes, message):

@@ -2,10 +2,19 @@
 // The Studio's grid: one small picture a head, layers down, heads across, or sorted by a measured score.
 // Beside it the head under the pointer, large, with everything that was measured of it.
 const GAP = 10
-const STRIP = 6 // the bar of the score under a small picture
-const NAME = 20 // its line of text in a sorted grid
+const STRIP = 6 // the bar of a score in the panel
+const FOOT = 20 // the line of text under a picture on its tile
 const LEAST = 84 // the smallest picture that has room for its name and number
 const ROW = 33 // a score in the panel
+const RAMP = 120 // the scale of the tiles in the legend
+const INKS = [[4, 5, 8], [255, 255, 255]] // of text on a tile
+
+// WCAG's contrast ratio, 1 to 21
+const brightness = (rgb) => rgb.map((c) => (c <= 10 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4)).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0)
+function contrast(a, b) {
+  const [low, high] = [brightness(a), brightness(b)].sort((x, y) => x - y)
+  return (high + 0.05) / (low + 0.05)
+}
 
 class GridView extends View {
   constructor(host) {
@@ -103,16 +112,16 @@ class GridView extends View {
     const panel = beside ? clamp(width * 0.3, 280, 380) : width
     const room = beside ? width - panel - 36 : width
     const flow = look.sorted && look.measure
-    const g = { width, beside, panel, room, flow, strip: look.measure ? STRIP + 4 : 0 }
+    const g = { width, beside, panel, room, flow, rim: 0, foot: 0, gap: GAP }
     this.g = g
     this.ctx.font = this.text(14)
-    g.left = flow ? 0 : Math.ceil(this.ctx.measureText(fill(this.label.layer, { layer: meta.layers })).width) + 12
-    g.top = flow ? 3 : 26
+    if (look.measure) this.measureTiles(g)
+    g.left = (flow ? 2 : Math.ceil(this.ctx.measureText(fill(this.label.layer, { layer: meta.layers })).width) + 12) + g.rim
+    g.top = (flow ? 3 : 26) + g.rim
     this.measurePanel(g)
-    const tall = g.strip + (flow ? NAME : 0)
-    const across = flow ? this.flowColumns(room, tall) : meta.heads
-    const size = Math.min((room - g.left - (across - 1) * GAP) / across, Math.max(flow ? LEAST : 40, this.fits(across, tall)))
-    Object.assign(g, { across, size: Math.max(12, Math.floor(size)), pitchX: Math.floor(size) + GAP, pitchY: Math.floor(size) + GAP + tall })
+    const across = flow ? this.flowColumns(room) : meta.heads
+    const size = Math.min((room - g.left - (across - 1) * g.gap - g.rim) / across, Math.max(flow ? LEAST : 40, this.fits(across)))
+    Object.assign(g, { across, size: Math.max(12, Math.floor(size)), pitchX: Math.floor(size) + g.gap, pitchY: Math.floor(size) + g.gap + g.foot })
     const bottom = g.top + Math.ceil((meta.layers * meta.heads) / across) * g.pitchY
     g.legend = legendLayout(this, this.legendItems(), room)
     g.legendTop = bottom + 6
@@ -123,18 +132,32 @@ class GridView extends View {
     g.still = null
     return beside ? Math.max(end, g.panelHeight) : g.panelY + g.panelHeight
   }
+  // With a measure every picture lies on a tile in the colour of its score: a rim around it, a foot below that says
+  // the number where it fits.
+  measureTiles(g) {
+    const { name, most } = this.measured(this.look.measure)
+    this.ctx.font = this.text(14, '600')
+    const number = this.ctx.measureText(this.number(name, most)).width
+    this.ctx.font = this.text(14)
+    const { heads, layers } = this.meta
+    const about = g.flow ? LEAST : Math.min((g.room - 80) / heads, window.innerHeight / (layers + 2))
+    g.numbered = g.flow || (g.room - 80) / heads > number + 4
+    g.rim = g.numbered ? clamp(Math.round(about * 0.05), 5, 9) : 3
+    Object.assign(g, { foot: g.numbered ? FOOT : 4, gap: 2 * g.rim + 3 })
+  }
   // The size at which the whole grid stands beside the panel, or on the first screen.
-  fits(across, tall) {
+  fits(across) {
     const { g, meta } = this
     const height = Math.max(window.innerHeight - 400, g.panelHeight - 60)
-    return Math.min(200, height / Math.ceil((meta.layers * meta.heads) / across) - GAP - tall)
+    return Math.min(200, height / Math.ceil((meta.layers * meta.heads) / across) - g.gap - g.foot)
   }
   // A sorted grid: the fewest columns with which it fits, and no picture smaller than its name.
-  flowColumns(room, tall) {
+  flowColumns(room) {
     const all = this.meta.layers * this.meta.heads
-    const most = clamp(Math.floor((room + GAP) / (LEAST + GAP)), 1, all)
+    const { gap } = this.g
+    const most = clamp(Math.floor((room + gap) / (LEAST + gap)), 1, all)
     for (let across = Math.min(3, most); across < most; across++) {
-      if ((room + GAP) / across - GAP <= this.fits(across, tall)) return across
+      if ((room + gap) / across - gap <= this.fits(across)) return across
     }
     return most
   }
@@ -149,7 +172,24 @@ class GridView extends View {
     const scale = look.side === 'd' ? 'difference' : look.side
     const block = Math.ceil(this.keys[look.side].length / Math.max(1, this.cells()[1]))
     const plain = [label.legend_axes, ...(block > 1 ? [fill(label.legend_pooled, { count: block })] : [])]
-    return [{ text: look.own ? label.legend_own : label[`legend_${look.side}`], scale }, ...plain.map((text) => ({ text, width: 0, paint() {} }))]
+    const items = [{ text: look.own ? label.legend_own : label[`legend_${look.side}`], scale }]
+    if (look.measure) items.push(this.tileLegend())
+    return [...items, ...plain.map((text) => ({ text, width: 0, paint() {} }))]
+  }
+  // The scale of the tiles, and in it what a head scores that looks at all alike.
+  tileLegend() {
+    const { label, look } = this
+    const { name, most, uniform } = this.measured(look.measure)
+    const range = { name: label[name], most: name === 'distance' ? most : 1 }
+    const text = uniform === null ? fill(label.legend_tile, range) : fill(label.legend_tile_even, { ...range, value: this.number(name, uniform) })
+    return { text, width: RAMP, paint: (ctx, x, y) => {
+      drawRamp(this, ctx, 'position', x, y - 7, RAMP, 14)
+      if (uniform !== null) this.evenMark(ctx, x + clamp(uniform / most, 0, 1) * RAMP, y - 10, 20)
+    } }
+  }
+  evenMark(ctx, x, y, tall) {
+    ctx.fillStyle = css(this.theme.text)
+    ctx.fillRect(x - 1, y, 2, tall)
   }
 
   // ------------------------------------------------------------ one head
@@ -202,14 +242,31 @@ class GridView extends View {
     if (Number.isNaN(value)) return '–'
     return value.toFixed(name === 'distance' ? 1 : 2)
   }
-  drawStrip(ctx, cell, x, y, size) {
-    const { look, theme } = this
-    const value = this.score(look.measure, cell)
-    ctx.fillStyle = css(theme.line)
-    ctx.fillRect(x, y, size, STRIP)
-    if (!(value > 0)) return
-    ctx.fillStyle = css(theme.position)
-    ctx.fillRect(x, y, size * clamp(value / this.measured(look.measure).most, 0, 1), STRIP)
+  // What the tile of a head is painted in; a head without a score has none.
+  tint(cell) {
+    const value = this.score(this.look.measure, cell)
+    return Number.isNaN(value) ? null : SCALES.position(this.theme, clamp(value / this.measured(this.look.measure).most, 0, 1))
+  }
+  drawTile(ctx, place) {
+    const { g, look, theme } = this
+    const tint = this.tint(place)
+    const [x, y] = [place.x - g.rim, place.y - g.rim]
+    const [wide, tall] = [g.size + 2 * g.rim, g.size + 2 * g.rim + g.foot]
+    if (tint) {
+      ctx.fillStyle = css(tint)
+      ctx.fillRect(x, y, wide, tall)
+    }
+    ctx.strokeStyle = css(theme.line)
+    ctx.lineWidth = 1
+    ctx.strokeRect(x + 0.5, y + 0.5, wide - 1, tall - 1)
+    if (!g.numbered) return
+    const ink = tint ? INKS.reduce((one, other) => (contrast(one, tint) >= contrast(other, tint) ? one : other)) : theme.text
+    const foot = place.y + g.size + g.rim / 2 + g.foot / 2 + 1
+    const number = this.number(look.measure, this.score(look.measure, place))
+    if (g.flow) {
+      this.write(ctx, `${place.n + 1}·${place.h}`, place.x, foot, { colour: ink })
+      this.write(ctx, number, place.x + g.size, foot, { align: 'right', weight: '600', colour: ink })
+    } else this.write(ctx, number, place.x + g.size / 2, foot, { align: 'center', weight: '600', colour: ink })
   }
 
   // ------------------------------------------------------------ the whole
@@ -220,7 +277,8 @@ class GridView extends View {
     const place = g.places.find(({ n, h }) => n === at.n && h === at.h)
     ctx.strokeStyle = css(this.theme.text)
     ctx.lineWidth = this.spot ? 2.5 : 1.5
-    ctx.strokeRect(place.x - 2, place.y - 2, g.size + 4, g.size + 4)
+    const far = g.rim + 2
+    ctx.strokeRect(place.x - far, place.y - far, g.size + 2 * far, g.size + 2 * far + g.foot)
     this.canvas.dataset.place = [place.x, place.y, g.size].join()
     drawLegend(this, ctx, g.legend, 0, g.legendTop)
     this.drawPanel(ctx)
@@ -249,12 +307,8 @@ class GridView extends View {
       }
     }
     for (const place of g.places) {
+      if (look.measure) this.drawTile(ctx, place)
       this.drawHead(ctx, place, place.x, place.y, g.size)
-      if (look.measure) this.drawStrip(ctx, place, place.x, place.y + g.size + 4, g.size)
-      if (!g.flow) continue
-      const y = place.y + g.size + g.strip + 11
-      this.write(ctx, `${place.n + 1}·${place.h}`, place.x, y, { colour: theme.quiet })
-      this.write(ctx, this.number(look.measure, this.score(look.measure, place)), place.x + g.size, y, { align: 'right', weight: '600' })
     }
     if (!this.tokens[look.side].length) this.write(ctx, label.no_matches, g.left, g.top + 30, { size: 16, colour: theme.quiet })
   }
@@ -278,10 +332,7 @@ class GridView extends View {
       ctx.fillRect(x, y + 11, g.panel, STRIP)
       ctx.fillStyle = css(theme.position)
       if (value > 0) ctx.fillRect(x, y + 11, px(value), STRIP)
-      if (uniform !== null) {
-        ctx.fillStyle = css(theme.text)
-        ctx.fillRect(x + px(uniform) - 1, y + 8, 2, STRIP + 6)
-      }
+      if (uniform !== null) this.evenMark(ctx, x + px(uniform), y + 8, STRIP + 6)
       y += ROW
     }
     g.lines.forEach((line, i) => this.write(ctx, line, x, y + i * 19, { colour: theme.quiet }))
@@ -316,7 +367,7 @@ class GridView extends View {
   // ------------------------------------------------------------ pointer and keys
   hit(x, y) {
     const { g } = this
-    return g.places.find((p) => x >= p.x && x < p.x + g.size && y >= p.y && y < p.y + g.pitchY - GAP) ?? null
+    return g.places.find((p) => x >= p.x - g.rim && x < p.x + g.size + g.rim && y >= p.y - g.rim && y < p.y + g.size + g.foot + g.rim) ?? null
   }
   pointer(kind, x, y) {
     if (kind !== 'move' && kind !== 'click' && kind !== 'down') return

@@ -42,6 +42,8 @@ LABELS: dict[str, str] = {
     "legend_a": N_("weight in A, 0 to 1"),
     "legend_b": N_("weight in B, 0 to 1"),
     "legend_d": N_("A − B, −1 to +1"),
+    "legend_tile": N_("tile: {name}, 0 to {most}"),
+    "legend_tile_even": N_("tile: {name}, 0 to {most}; the mark: even attention, {value}"),
     "legend_own": N_("from 0 to the head's largest weight"),
     "legend_axes": N_("down: query, across: key"),
     "legend_pooled": N_("a cell: {count} queries' mean share on {count} keys"),

@@ -24,7 +24,7 @@ class HeadsView extends HeadsPanel {
   changed() {
     const { meta, label } = this
     this.data = new HeadsData(meta, this.arrays)
-    Object.assign(this, { rasters: new Map(), luts: {}, tokenRooms: new Map() })
+    Object.assign(this, { rasters: new Map(), luts: {}, labelRooms: new Map() })
     this.back.textContent = `← ${label.back}`
     this.previous.textContent = '‹'
     this.next.textContent = '›'
@@ -38,7 +38,7 @@ class HeadsView extends HeadsPanel {
     this.takeSelected()
     this.showState()
   }
-  exists({ s, h, i, j }) { return h < this.meta.heads && i < this.data.n(s) && j < this.data.n(s) }
+  exists({ s, h, i, j }) { return h < this.meta.heads && i < this.data.rows(s) && j < this.data.columns(s) }
   // The server's choice counts when it is news; the echo of an own click, perhaps late, is not.
   takeSelected() {
     const { selected } = this.meta
@@ -77,8 +77,8 @@ class HeadsView extends HeadsPanel {
   // ------------------------------------------------------------ pointer
   hit(x, y) {
     for (const b of this.g.blocks) {
-      if (x < b.x || y < b.y || x >= b.x + b.size || y >= b.y + b.size) continue
-      const [i, j] = [y - b.y, x - b.x].map((v) => Math.min(b.n - 1, Math.floor(v / b.cell)))
+      if (x < b.x || y < b.y || x >= b.x + b.wide || y >= b.y + b.tall) continue
+      const [i, j] = [[y - b.y, b.rows], [x - b.x, b.columns]].map(([v, n]) => Math.min(n - 1, Math.floor(v / b.cell)))
       return { s: b.s, h: b.h, i, j, block: b }
     }
     return null
@@ -165,24 +165,24 @@ class HeadsView extends HeadsPanel {
     return true
   }
   walk({ s, h, i, j }, down, right) {
-    const rows = this.data.sentences.filter((one) => this.data.n(one))
-    const n = this.data.n(s)
+    const rows = this.data.sentences.filter((one) => this.data.cells(one))
+    const [tall, wide] = [this.data.rows(s), this.data.columns(s)]
     ;[i, j] = [i + down, j + right]
-    if (j < 0 || j >= n) {
+    if (j < 0 || j >= wide) {
       const beside = this.open === null ? h + right : h
-      if (beside < 0 || beside >= this.meta.heads || beside === h) return { s, h, i, j: clamp(j, 0, n - 1) }
-      return { s, h: beside, i, j: j < 0 ? n - 1 : 0 }
+      if (beside < 0 || beside >= this.meta.heads || beside === h) return { s, h, i, j: clamp(j, 0, wide - 1) }
+      return { s, h: beside, i, j: j < 0 ? wide - 1 : 0 }
     }
-    if (i >= 0 && i < n) return { s, h, i, j }
+    if (i >= 0 && i < tall) return { s, h, i, j }
     let row = rows.indexOf(s) + down
     if (row < 0 || row >= rows.length) { // past the last row: the heads of the line above or below
       const beyond = this.open === null ? h + down * this.g.across : h
-      if (beyond < 0 || beyond >= this.meta.heads || beyond === h) return { s, h, i: clamp(i, 0, n - 1), j }
+      if (beyond < 0 || beyond >= this.meta.heads || beyond === h) return { s, h, i: clamp(i, 0, tall - 1), j }
       h = beyond
       row = down > 0 ? 0 : rows.length - 1
     }
-    const other = this.data.n(rows[row])
-    return { s: rows[row], h, i: down > 0 ? 0 : other - 1, j: Math.min(j, other - 1) }
+    const [other, across] = [this.data.rows(rows[row]), this.data.columns(rows[row])]
+    return { s: rows[row], h, i: down > 0 ? 0 : other - 1, j: Math.min(j, across - 1) }
   }
 }
 

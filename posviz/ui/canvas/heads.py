@@ -80,15 +80,15 @@ class Cell(TypedDict):
     col: int
 
 
-def _cube(name: str, array: np.ndarray, heads: int | None, count: int, low: float) -> np.ndarray:
+def _cube(name: str, array: np.ndarray, heads: int | None, rows: int, columns: int, low: float) -> np.ndarray:
     array = np.asarray(array)
-    want = f"({'heads' if heads is None else heads}, {count}, {count})"
-    if array.ndim != 3 or array.shape[1:] != (count, count) or heads not in (None, array.shape[0]):
+    want = f"({'heads' if heads is None else heads}, {rows}, {columns})"
+    if array.ndim != 3 or array.shape[1:] != (rows, columns) or heads not in (None, array.shape[0]):
         raise ValueError(f"{name} must have shape {want}, got {array.shape}")
     if array.shape[0] < 1:
         raise ValueError(f"{name} must have at least one head, got shape {array.shape}")
-    if count > MAX_TOKENS:
-        raise ValueError(f"{name} has {count} tokens; at most {MAX_TOKENS} can be drawn")
+    if max(rows, columns) > MAX_TOKENS:
+        raise ValueError(f"{name} has {max(rows, columns)} tokens; at most {MAX_TOKENS} can be drawn")
     if array.size > MAX_CELLS:
         raise ValueError(f"{name} has {array.size} cells; at most {MAX_CELLS} can be drawn")
     if not np.isfinite(array).all():
@@ -151,25 +151,29 @@ def _parts(
     return entries
 
 
-def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int, count_a: int, count_b: int) -> list[list[int]] | None:
+def _pairs(
+    name: str, pairs: Sequence[tuple[int, int]] | None, tokens: Mapping[str, list[str]]
+) -> list[list[int]] | None:
     if pairs is None:
         return None
+    count_d, count_a, count_b = (len(tokens.get(side, ())) for side in "dab")
     found = [[int(i), int(j)] for i, j in pairs]
-    if len(found) != count:
-        raise ValueError(f"pairs must be one for each of the {count} diff_tokens, got {len(found)}")
+    if len(found) != count_d:
+        raise ValueError(f"{name} must be one for each of the {count_d} tokens of the difference, got {len(found)}")
     for i, j in found:
         if not (0 <= i < count_a and 0 <= j < count_b):
-            raise ValueError(f"pair ({i}, {j}) is outside {count_a} tokens of A and {count_b} of B")
+            raise ValueError(f"{name} hold ({i}, {j}), outside {count_a} tokens of A and {count_b} of B")
     return found
 
 
-def _selected(selected: Cell | None, sizes: Mapping[str, int], heads: int) -> dict[str, Any] | None:
+def _selected(selected: Cell | None, cubes: Mapping[str, np.ndarray]) -> dict[str, Any] | None:
     if selected is None:
         return None
     sentence, head, row, col = (selected[k] for k in ("sentence", "head", "row", "col"))  # type: ignore[literal-required]
-    size = sizes.get(sentence, 0)
-    if not (0 <= head < heads and 0 <= row < size and 0 <= col < size):
-        raise ValueError(f"selected {selected} is outside {heads} heads and tokens {dict(sizes)}")
+    shape = cubes[sentence].shape if sentence in cubes else (0, 0, 0)
+    if not all(0 <= place < size for place, size in zip((head, row, col), shape, strict=True)):
+        sizes = {side: cube.shape for side, cube in cubes.items()}
+        raise ValueError(f"selected {selected} is outside the heads, queries and keys {sizes}")
     return {"sentence": sentence, "head": int(head), "row": int(row), "col": int(col)}
 
 
@@ -192,11 +196,15 @@ def bundle(
     *,
     tokens_a: Sequence[str],
     weights_a: np.ndarray,
+    keys_a: Sequence[str] | None = None,
     tokens_b: Sequence[str] | None = None,
     weights_b: np.ndarray | None = None,
+    keys_b: Sequence[str] | None = None,
     diff_tokens: Sequence[str] | None = None,
     difference: np.ndarray | None = None,
+    diff_keys: Sequence[str] | None = None,
     pairs: Sequence[tuple[int, int]] | None = None,
+    key_pairs: Sequence[tuple[int, int]] | None = None,
     allowed_a: np.ndarray | None = None,
     allowed_b: np.ndarray | None = None,
     allowed_d: np.ndarray | None = None,
@@ -217,7 +225,8 @@ def bundle(
 
     ``weights_a`` (H, LA, LA) and ``weights_b`` (H, LB, LB) are after softmax, rows queries;
     ``difference`` (H, M, M) is A - B over the matched tokens ``diff_tokens``, and ``pairs`` says for
-    each where it stands in A and in B. ``allowed_*`` are (L, L) booleans, False where masked.
+    each where it stands in A and in B. With ``keys_*`` and ``diff_keys``, as in cross-attention, matrices are
+    (H, L, Lk), and ``key_pairs`` match the keys. ``allowed_*`` are (L, L) booleans, False where masked.
     ``parts_*`` map a name to a (H, L, L) share of the score, already divided by ``scale``, and may
     hold the whole under "scores"; without it the score is their sum. ``bias_by_distance`` is
     (D,) distances key - query and (H, D) biases. ``columns`` keeps that many heads (or a divisor of
@@ -225,22 +234,26 @@ def bundle(
     ``opened``: the first head is shown large, and there is no way back to a grid.
     """
     texts = {**LABELS, **labels}
-    given = {"a": (tokens_a, weights_a, allowed_a, 0.0), "b": (tokens_b, weights_b, allowed_b, 0.0)}
-    given["d"] = (diff_tokens, difference, allowed_d, -1.0)
-    names = {"a": "weights_a", "b": "weights_b", "d": "difference"}
-    cubes, masks, tokens = {}, {}, {}
+    given = {
+        "a": ("weights_a", tokens_a, keys_a, weights_a, allowed_a, 0.0),
+        "b": ("weights_b", tokens_b, keys_b, weights_b, allowed_b, 0.0),
+        "d": ("difference", diff_tokens, diff_keys, difference, allowed_d, -1.0),
+    }
+    cubes, masks, tokens, keys = {}, {}, {}, {}
     heads: int | None = None
-    for side, (words, array, allowed, low) in given.items():
+    for side, (name, words, key_words, array, allowed, low) in given.items():
         if array is None:
-            if words is not None or allowed is not None:
-                raise ValueError(f"{names[side]} is missing, but its tokens or mask were given")
+            if any(part is not None for part in (words, key_words, allowed)):
+                raise ValueError(f"{name} is missing, but its tokens or mask were given")
             continue
         if words is None:
-            raise ValueError(f"{names[side]} needs its tokens")
-        cubes[side] = _cube(names[side], array, heads, len(words), low)
+            raise ValueError(f"{name} needs its tokens")
+        if (key_words is None) != (keys_a is None):
+            raise ValueError(f"{name} and weights_a must both have keys of their own, or both none")
+        tokens[side], keys[side] = list(words), list(words if key_words is None else key_words)
+        cubes[side] = _cube(name, array, heads, len(tokens[side]), len(keys[side]), low)
         heads = cubes[side].shape[0]
         masks[side] = _mask(f"allowed_{side}", allowed, cubes[side])
-        tokens[side] = list(words)
     assert heads is not None  # weights_a is required
     rounded = max(cube.size for cube in cubes.values()) > EXACT_CELLS
     arrays: dict[str, np.ndarray] = {}
@@ -257,14 +270,21 @@ def bundle(
         raise ValueError(f"head_labels must be {heads}, got {len(head_labels)}")
     if columns is not None and columns < 1:
         raise ValueError(f"columns must be 1 or more, got {columns}")
+    cross = keys_a is not None
+    if cross and bias_by_distance is not None:
+        raise ValueError("bias_by_distance needs queries and keys of one sentence, got keys of their own")
+    if key_pairs is not None and not cross:
+        raise ValueError("key_pairs need keys_a; without them the keys are the queries, matched by pairs")
     _bias(bias_by_distance, heads, arrays)
-    sizes = {side: len(words) for side, words in tokens.items()}
     meta = {
         "heads": heads,
         "tokens": tokens,
+        "keys": keys,
+        "cross": cross,
         "rounded": rounded,
         "parts": parts,
-        "pairs": _pairs(pairs, sizes.get("d", 0), sizes["a"], sizes.get("b", 0)),
+        "pairs": _pairs("pairs", pairs, tokens),
+        "key_pairs": _pairs("key_pairs", key_pairs if cross else pairs, keys),
         "scale": scale,
         "head_labels": list(head_labels)
         if head_labels
@@ -272,7 +292,7 @@ def bundle(
         "columns": columns,
         "opened": opened,
         "captions": {"d": texts["caption_d"], **(captions or {})},
-        "selected": _selected(selected, sizes, heads),
+        "selected": _selected(selected, cubes),
         "labels": texts,
         "alt": alt,
         "file": file,

@@ -27,7 +27,6 @@ VIEW_NAMES = {
     "steps": N_("steps"),
     "all": N_("together"),
 }
-CROSS_VIEWS = ("grid", "lines", "weight", "steps")  # whose pictures need not be square
 SPECIAL_NAMES = {
     "shown": N_("special tokens shown"),
     "hidden": N_("special tokens hidden"),
@@ -191,8 +190,6 @@ def build(setting: state.Setting) -> Scene:
     view, special, part = state.get("sview"), state.get("sspecial"), state.get("spart")
     if a.decoder is None:
         part = "self"  # only an encoder-decoder has more
-    if part == "cross" and view not in CROSS_VIEWS:
-        view = "lines"
     scene = Scene(model, name, a, b, view, special, part)
     for side in "ab":
         if not len(scene.tokens(side)) or not len(scene.keys(side)):

@@ -1,51 +1,28 @@
 """The Studio's pictures: each view as (component, bundle), how it is mounted, and what it saves."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from posviz import compare, survey
-from posviz.models.untrained import Untrained
-from posviz.text import visible
-from posviz.types import AttentionTrace, Tokens
+from posviz.types import AttentionTrace
 from posviz.ui import controls, save, state
-from posviz.ui.canvas import grid, heads, links, steps
+from posviz.ui.canvas import grid, heads, links
 from posviz.ui.lang import _, labels
+from posviz.ui.scenes import studio_steps
 from posviz.ui.scenes.attention import PART_CELLS, scale_text
 from posviz.ui.scenes.studio import GATHER_NAMES, Scene, made, see_code
-
-KEY = "studio_canvas"
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """What a view draws: its component, its data, how to mount it, and its numbers."""
-
-    component: str
-    data: bytes
-    mount: Callable[[], None]
-    arrays: Callable[[], Mapping[str, np.ndarray]]
-    table: Callable[[], Iterable[list[object]]]
-    code: str
+from posviz.ui.scenes.studio_picture import KEY, Picture, chosen_cell, chosen_traces, event, matched, texts
 
 
 def picture(scene: Scene) -> Picture:
     return _VIEWS[scene.view](scene)
 
 
-def _texts(tokens: Tokens) -> list[str]:
-    return [visible(piece) for piece in tokens.pieces]
-
-
-def _matched(tokens: Tokens, pairs: Iterable[tuple[int, int]]) -> list[str]:
-    return [visible(tokens.pieces[i]) for i, _j in pairs]
-
-
-def _event(key: str, name: str) -> object:
-    """What the canvas has just sent; anything can come from a browser."""
-    return getattr(st.session_state.get(key), name, None)
+def _axes(scene: Scene) -> dict[str, str]:
+    """What the legend says of the axes, where queries and keys are of different sentences."""
+    return {"legend_axes": _("down: query (decoder), across: key (encoder)")} if scene.part == "cross" else {}
 
 
 # ---------------------------------------------------------------- all heads
@@ -59,14 +36,14 @@ def _grid(scene: Scene) -> Picture:
     }
     data = grid.bundle(
         tokens={
-            "a": _texts(found.tokens_a),
-            "b": _texts(found.tokens_b),
-            "d": _matched(found.tokens_a, found.pairs),
+            "a": texts(found.tokens_a),
+            "b": texts(found.tokens_b),
+            "d": matched(found.tokens_a, found.pairs),
         },
         keys={
-            "a": _texts(scene.keys("a")),
-            "b": _texts(scene.keys("b")),
-            "d": _matched(scene.keys("a"), scene.key_pairs),
+            "a": texts(scene.keys("a")),
+            "b": texts(scene.keys("b")),
+            "d": matched(scene.keys("a"), scene.key_pairs),
         },
         thumbs=found.thumbs,
         allowed=found.allowed,
@@ -74,7 +51,7 @@ def _grid(scene: Scene) -> Picture:
         uniform=found.uniform,
         look=look,
         chosen=scene.place,
-        labels=labels(grid.LABELS),
+        labels={**labels(grid.LABELS), **_axes(scene)},
         alt=_("Every head of {n} layers as a small picture of its weights").format(n=found.shape[0]),
         file="posviz-heads",
     )
@@ -103,7 +80,7 @@ def _mount_grid(data: bytes) -> None:
 
 
 def _looked() -> None:
-    look = _event(f"{KEY}_grid", "look")
+    look = event(f"{KEY}_grid", "look")
     if not isinstance(look, Mapping):
         return
     if look.get("side") in grid.SIDES:
@@ -115,7 +92,7 @@ def _looked() -> None:
 
 
 def _opened() -> None:
-    place = _event(f"{KEY}_grid", "open")
+    place = event(f"{KEY}_grid", "open")
     if not isinstance(place, Mapping):
         return
     layer, head = (state.whole(place.get(name)) for name in ("layer", "head"))
@@ -126,18 +103,13 @@ def _opened() -> None:
 
 
 # ---------------------------------------------------------------- one head
-def _traces(scene: Scene) -> tuple[AttentionTrace, AttentionTrace]:
-    n, _head = scene.place
-    return scene.traces("a")[n], scene.traces("b")[n]
-
-
 def _one_head(scene: Scene) -> tuple[survey.Seen, survey.Seen]:
-    return tuple(scene.see(trace, scene.place[1]) for trace in _traces(scene))
+    return tuple(scene.see(trace, scene.place[1]) for trace in chosen_traces(scene))
 
 
 def _head(scene: Scene) -> Picture:
     a, b = _one_head(scene)
-    parts = [_parts(scene, trace) for trace in _traces(scene)]
+    parts = [_parts(scene, trace) for trace in chosen_traces(scene)]
     return _matrices(scene, a, b, scene.title, "head", parts, _head_code(scene))
 
 
@@ -145,7 +117,7 @@ def _parts(scene: Scene, trace: AttentionTrace) -> dict[str, np.ndarray] | None:
     """The parts of the head's scores; without the special tokens they are another matter."""
     head = scene.place[1]
     found = trace.head_parts(head)
-    if scene.special != "shown" or (len(found) + 1) * len(trace.tokens) ** 2 > PART_CELLS:
+    if scene.special != "shown" or (len(found) + 1) * trace.allowed.size > PART_CELLS:
         return None
     return {**{name: part[None] for name, part in found.items()}, "scores": trace.head_scores(head)[None]}
 
@@ -170,26 +142,34 @@ def _matrices(
     code: str,
 ) -> Picture:
     """A, B and A - B large, of one head or of many as one."""
-    i, j = np.array(scene.pairs, dtype=int).reshape(-1, 2).T
-    difference = compare.weights(a, b, scene.pairs)
+    pairs = scene.pairs, scene.key_pairs
+    cross = not a.square
     data = heads.bundle(
-        tokens_a=_texts(a.tokens),
-        tokens_b=_texts(b.tokens),
-        diff_tokens=_matched(a.tokens, scene.pairs),
+        tokens_a=texts(a.tokens),
+        tokens_b=texts(b.tokens),
+        diff_tokens=matched(a.tokens, scene.pairs),
+        keys_a=texts(a.keys) if cross else None,
+        keys_b=texts(b.keys) if cross else None,
+        diff_keys=matched(a.keys, scene.key_pairs) if cross else None,
         weights_a=a.weights,
         weights_b=b.weights,
-        difference=difference,
+        difference=compare.weights(a, b, *pairs),
         pairs=scene.pairs,
+        key_pairs=scene.key_pairs if cross else None,
         allowed_a=a.allowed,
         allowed_b=b.allowed,
-        allowed_d=a.allowed[i[:, None], i] | b.allowed[j[:, None], j],
+        allowed_d=compare.matched(a.allowed, *pairs, 0) | compare.matched(b.allowed, *pairs, 1),
         parts_a=parts[0] if parts else None,
         parts_b=parts[1] if parts else None,
-        scale=scale_text(_traces(scene)[0]),
+        scale=scale_text(chosen_traces(scene)[0]),
         head_labels=[title],
         opened=True,
         selected=_pinned(scene),
-        labels={**labels(heads.LABELS), "hint": _("Point at a cell to see its weight; click to pin it.")},
+        labels={
+            **labels(heads.LABELS),
+            **_axes(scene),
+            "hint": _("Point at a cell to see its weight; click to pin it."),
+        },
         alt=_("{title}: weights in A, in B, and their difference").format(title=title),
         file=f"posviz-{key}",
     )
@@ -215,9 +195,12 @@ def _numbers(a: survey.Seen, b: survey.Seen) -> tuple[Callable, Callable]:
 
 def _pinned(scene: Scene) -> heads.Cell | None:
     """The chosen weight, where it is drawn."""
-    side, row, col = _cell(scene)
-    hidden = len(scene.traces(side)[0].tokens) - len(scene.tokens(side))
-    return None if hidden else {"sentence": side, "head": 0, "row": row, "col": col}
+    side, row, col = chosen_cell(scene)
+    trace = scene.traces(side)[0]
+    shown = len(scene.tokens(side)), len(scene.keys(side))
+    return (
+        None if shown != (len(trace.tokens), len(trace.keys)) else {"sentence": side, "head": 0, "row": row, "col": col}
+    )
 
 
 def _mount_heads(data: bytes, key: str) -> None:
@@ -226,7 +209,7 @@ def _mount_heads(data: bytes, key: str) -> None:
 
 def _celled(key: str) -> None:
     """A cell pinned in the matrices is the one that "one weight" takes apart."""
-    cell = _event(key, "cell")
+    cell = event(key, "cell")
     if not isinstance(cell, Mapping) or cell.get("sentence") not in ("a", "b"):
         return
     row, col = (state.whole(cell.get(name)) for name in ("row", "col"))
@@ -238,18 +221,18 @@ def _celled(key: str) -> None:
 def _lines(scene: Scene) -> Picture:
     a, b = _one_head(scene)
     data = links.bundle(
-        tokens_a=_texts(a.tokens),
+        tokens_a=texts(a.tokens),
         weights_a=a.weights[0],
         allowed_a=a.allowed,
-        tokens_b=_texts(b.tokens),
+        tokens_b=texts(b.tokens),
         weights_b=b.weights[0],
         allowed_b=b.allowed,
-        key_tokens_a=None if a.square else _texts(a.keys),
-        key_tokens_b=None if b.square else _texts(b.keys),
+        key_tokens_a=None if a.square else texts(a.keys),
+        key_tokens_b=None if b.square else texts(b.keys),
         pairs=scene.pairs,
         key_pairs=None if a.square else scene.key_pairs,
         title=scene.title,
-        selected=_within(state.get("slines"), len(a.tokens), len(b.tokens)),
+        selected=_within(state.get("slines"), a, b),
         threshold=state.get("sfrom"),
         top_k=state.get("stop"),
         labels=labels(links.LABELS),
@@ -267,16 +250,14 @@ def _lines(scene: Scene) -> Picture:
 LINE_GROUPS = {"a": "a", "b": "b", "ak": "a_keys", "bk": "b_keys"}
 
 
-def _within(chosen: Mapping[str, list[int]], length_a: int, length_b: int) -> dict[str, list[int]]:
+def _within(chosen: Mapping[str, list[int]], a: survey.Seen, b: survey.Seen) -> dict[str, list[int]]:
     """The chosen tokens that the sentences still have."""
-    return {
-        LINE_GROUPS[group]: [i for i in places if i < (length_a if group[0] == "a" else length_b)]
-        for group, places in chosen.items()
-    }
+    lengths = {"a": len(a.tokens), "b": len(b.tokens), "ak": len(a.keys), "bk": len(b.keys)}
+    return {LINE_GROUPS[group]: [i for i in places if i < lengths[group]] for group, places in chosen.items()}
 
 
 def _lined() -> None:
-    look = _event(f"{KEY}_lines", "look")
+    look = event(f"{KEY}_lines", "look")
     if not isinstance(look, Mapping):
         return
     threshold = look.get("threshold")
@@ -291,108 +272,6 @@ def _lined() -> None:
             f"{group}{i}" for p in (places if isinstance(places, list) else []) if (i := state.whole(p)) is not None
         ]
     state.put("slines", ".".join(chosen[:64]))
-
-
-# ---------------------------------------------------------------- one weight, and step by step
-def _w_o(scene: Scene, trace: AttentionTrace) -> np.ndarray:
-    """(H, e, d)"""
-    return scene.model.output_projection() if isinstance(scene.model, Untrained) else trace.w_o
-
-
-def _cell(scene: Scene) -> tuple[str, int, int]:
-    """(side, query, key): the chosen one, else of A the last word and what it looks at most."""
-    chosen = state.get("scell")
-    if chosen:
-        side, i, j = chosen
-        trace = scene.traces(side)[0]
-        if i < len(trace.tokens) and j < len(trace.keys):
-            return side, i, j
-    weights = _traces(scene)[0].head_weights(scene.place[1])
-    return "a", len(weights) - 1, int(weights[-1].argmax())
-
-
-def _steps(mode: str) -> Callable[[Scene], Picture]:
-    def make(scene: Scene) -> Picture:
-        side, row, col = _cell(scene)
-        layer, head = scene.place
-        trace = scene.traces(side)[layer]
-        w_o = _w_o(scene, trace)
-        view = steps.from_trace(trace, w_o.reshape(-1, w_o.shape[-1]), head, b_o=trace.b_o, rotary=_rotary(trace))
-        data = steps.bundle(
-            view,
-            mode=mode,
-            row=row,
-            col=col,
-            step=state.get("sstep"),
-            side=side,
-            scale_text=scale_text(trace),
-            bias_note=_bias_note(trace, layer),
-            labels=labels(steps.LABELS),
-            alt=_("{title}: how one weight comes about").format(title=scene.title),
-            file=f"posviz-{mode}",
-        )
-        key = f"{KEY}_{mode}"
-
-        def mount() -> None:
-            steps.show(data, key=key, on_cell=lambda: _moved(key, side), on_step=lambda: _stepped(key))
-
-        def arrays() -> Mapping[str, np.ndarray]:
-            names = ("q", "k", "v", "q_rotated", "k_rotated", "scores", "weights", "head_output", "concat", "output")
-            return {name: getattr(view, name) for name in names}
-
-        def table() -> Iterable[list[object]]:
-            given = survey.contributions(view.weights[row], view.v, w_o[head])
-            yield ["key", "score", "weight", "contribution"]
-            for j in range(len(given)):
-                yield [trace.keys.labels[j], float(view.scores[row, j]), float(view.weights[row, j]), float(given[j])]
-
-        code = f"""
-layer = layers_{side}[{layer}]
-q, k = layer.q_rotated[{head}, {row}], layer.k_rotated[{head}]  # after RoPE, where the model has it
-scores = k @ q * layer.scale + layer.bias[{head}, {row}]
-scores[~layer.allowed[{row}]] = float("-inf")
-values = (e := __import__("numpy").exp(scores - scores.max())) / e.sum()
-print(values, layer.weights[{head}, {row}])
-"""
-        return Picture("steps", data, mount, arrays, table, made(scene) + code)
-
-    return make
-
-
-def _rotary(trace: AttentionTrace) -> steps.Rotary | None:
-    spec = trace.spec
-    if spec.kind != "rotary":
-        return None
-    positions = np.arange(len(trace.tokens))
-    inv_freq = np.asarray(spec.inv_freq(trace.dims.d_head))
-    return steps.Rotary(spec.pairing, positions[:, None] * inv_freq)
-
-
-def _bias_note(trace: AttentionTrace, layer: int) -> str:
-    kind = trace.spec.kind
-    if kind == "bias":
-        return _("{name} adds its bias here").format(name=trace.spec.title(state.get("lang")))
-    if kind == "rotary":
-        return _("nothing is added here: the position has turned q and k")
-    if kind == "additive" and layer:
-        return _("nothing is added here: the position came in with the first layer's input")
-    if kind == "additive":
-        return _("nothing is added here: the position is part of X")
-    return _("nothing is added here: this layer knows no position")
-
-
-def _moved(key: str, side: str) -> None:
-    cell = _event(key, "cell")
-    if isinstance(cell, Mapping):
-        row, col = (state.whole(cell.get(name)) for name in ("row", "col"))
-        if row is not None and col is not None:
-            state.put("scell", f"{side}.{row}.{col}")
-
-
-def _stepped(key: str) -> None:
-    step = state.whole(_event(key, "step"))
-    if step is not None and 1 <= step <= 9:
-        state.put("sstep", step)
 
 
 # ---------------------------------------------------------------- heads together
@@ -424,7 +303,9 @@ def gather_bar(scene: Scene) -> None:
     if scene.view != "all":
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        controls.pick("sgather", _("put together by"), {k: _(v) for k, v in GATHER_NAMES.items()}, collapsed=True)
+        how = state.get("sgather")
+        offered = [k for k in GATHER_NAMES if k != "rollout" or scene.part != "cross" or k == how]  # what a link says
+        controls.pick("sgather", _("put together by"), {k: _(GATHER_NAMES[k]) for k in offered}, collapsed=True)
         with st.popover(_("which layers and heads")):
             controls.several(
                 "slayers", _("layers (none chosen: all)"), {str(n + 1): str(n + 1) for n in range(scene.n_layers)}
@@ -436,14 +317,13 @@ _VIEWS: dict[str, Callable[[Scene], Picture]] = {
     "grid": _grid,
     "head": _head,
     "lines": _lines,
-    "weight": _steps("cell"),
-    "steps": _steps("steps"),
+    "weight": studio_steps.picture_of("cell"),
+    "steps": studio_steps.picture_of("steps"),
     "all": _all,
 }
 
 
 def downloads(scene: Scene, shown: Picture, badge: str) -> None:
-    length = max(len(scene.tokens(side)) for side in "ab")
     save.row(
         f"studio-{scene.view}",
         component=shown.component,
@@ -452,5 +332,5 @@ def downloads(scene: Scene, shown: Picture, badge: str) -> None:
         caption=badge,
         arrays=shown.arrays,
         table=shown.table,
-        count=0 if scene.view == "grid" else 2 * length**2,
+        count=0 if scene.view == "grid" else sum(len(scene.tokens(side)) * len(scene.keys(side)) for side in "ab"),
     )

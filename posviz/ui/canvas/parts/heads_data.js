@@ -5,9 +5,10 @@
 // (raw - zero) * step, with raw from `array` at `start`; means are taken over the raw numbers, because
 // sixteen heads of 512 tokens are twelve million cells.
 class HeadSource extends Source {
-  constructor(n, array, start, zero, step, mask) {
-    Object.assign(super({ rows: n, cols: n }), { array, start, zero, step, mask })
+  constructor([rows, cols], array, start, zero, step, mask) {
+    Object.assign(super({ rows, cols }), { array, start, zero, step, mask })
   }
+  block(need) { return [Math.max(...need), Math.max(...need)] } // as many rows as columns: "means of 2×2 cells"
   value(r, c) {
     const at = r * this.cols + c
     return this.mask && !this.mask[at] ? NaN : (this.array[this.start + at] - this.zero) * this.step
@@ -34,21 +35,23 @@ class HeadsData {
   constructor(meta, arrays) {
     Object.assign(this, { meta, arrays })
     this.sentences = ['a', 'b', 'd'].filter((s) => meta.tokens[s])
-    this.tokens = Object.fromEntries(this.sentences.map((s) => [s, meta.tokens[s].map(visible)]))
+    const seen = (lists) => Object.fromEntries(this.sentences.map((s) => [s, lists[s].map(visible)]))
+    Object.assign(this, { tokens: seen(meta.tokens), keys: seen(meta.keys) })
     this.profiles = new Map()
-    this.inD = { a: new Map(), b: new Map() }
-    meta.pairs?.forEach(([i, j], k) => {
-      this.inD.a.set(i, k)
-      this.inD.b.set(j, k)
-    })
+    // sentence -> its token -> where that is in the difference
+    const inD = (pairs) => ({ a: new Map(pairs?.map(([i], k) => [i, k])), b: new Map(pairs?.map(([, j], k) => [j, k])) })
+    Object.assign(this, { rowsInD: inD(meta.pairs), columnsInD: inD(meta.key_pairs) })
   }
-  n(s) { return this.tokens[s]?.length ?? 0 }
+  rows(s) { return this.tokens[s]?.length ?? 0 } // queries
+  columns(s) { return this.keys[s]?.length ?? 0 }
+  longest(s) { return Math.max(this.rows(s), this.columns(s)) }
+  cells(s) { return this.rows(s) * this.columns(s) }
   allowed(s, i, j) {
     const mask = this.arrays[`${s}.allowed`]
-    return !mask || mask[i * this.n(s) + j] !== 0
+    return !mask || mask[i * this.columns(s) + j] !== 0
   }
   masked(s) { return Boolean(this.arrays[`${s}.allowed`]) }
-  index(s, h, i, j) { return (h * this.n(s) + i) * this.n(s) + j }
+  index(s, h, i, j) { return (h * this.rows(s) + i) * this.columns(s) + j }
   weight(s, h, i, j) {
     const raw = this.arrays[`${s}.weights`][this.index(s, h, i, j)]
     if (!this.meta.rounded) return raw
@@ -69,7 +72,7 @@ class HeadsData {
     let largest = 0
     for (const s of this.sentences) {
       for (const name of this.partNames(s)) {
-        const size = this.n(s) ** 2
+        const size = this.cells(s)
         const [array, from] = [this.arrays[`${s}.${name}`], h * size]
         let high = 0
         for (let i = from; i < from + size; i++) high = Math.max(high, Math.abs(array[i]))
@@ -79,26 +82,27 @@ class HeadsData {
     return largest || 1
   }
   source(s, h, name) {
-    const n = this.n(s)
+    const shape = [this.rows(s), this.columns(s)]
     const mask = this.arrays[`${s}.allowed`]
-    const start = h * n * n
-    if (name) return new HeadSource(n, this.arrays[`${s}.${name}`], start, 0, this.step(s, name), mask)
+    const start = h * this.cells(s)
+    if (name) return new HeadSource(shape, this.arrays[`${s}.${name}`], start, 0, this.step(s, name), mask)
     const [zero, step] = this.meta.rounded ? (s === 'd' ? [127, 1 / 127] : [0, 1 / 255]) : [0, 1]
-    return new HeadSource(n, this.arrays[`${s}.weights`], start, zero, step, mask)
+    return new HeadSource(shape, this.arrays[`${s}.weights`], start, zero, step, mask)
   }
   // The same words in another row of the picture: [sentence, row, col] for each that has them.
   partners({ s, i, j }) {
-    if (!this.meta.pairs || !this.sentences.includes('d')) return []
-    const [row, col] = s === 'd' ? [i, j] : [this.inD[s].get(i), this.inD[s].get(j)]
+    const { pairs, key_pairs: keyPairs } = this.meta
+    if (!pairs || !keyPairs || !this.sentences.includes('d')) return []
+    const [row, col] = s === 'd' ? [i, j] : [this.rowsInD[s].get(i), this.columnsInD[s].get(j)]
     if (row === undefined || col === undefined) return []
-    const all = [['a', ...[row, col].map((k) => this.meta.pairs[k][0])], ['b', ...[row, col].map((k) => this.meta.pairs[k][1])], ['d', row, col]]
+    const all = [['a', pairs[row][0], keyPairs[col][0]], ['b', pairs[row][1], keyPairs[col][1]], ['d', row, col]]
     return all.filter(([other]) => other !== s)
   }
-  // Mean weight by key - query: { low, mean, count }, distance low + k.
+  // Mean weight by key - query: { low, mean, count }, distance low + k; only where the tokens look at themselves.
   profile(s, h) {
     const key = `${s}${h}`
     if (this.profiles.has(key)) return this.profiles.get(key)
-    const n = this.n(s)
+    const n = this.rows(s)
     const [sum, count] = [new Float64Array(2 * n - 1), new Int32Array(2 * n - 1)]
     for (let i = 0; i < n; i++) {
       for (let j = 0; j < n; j++) {

@@ -9,10 +9,11 @@ class HeadsPanel extends HeadsPicture {
     const two = data.sentences.includes('d') && data.partNames('b').length > 0
     return 66 + parts * (PART_ROW + (two ? 8 : 0)) + (parts ? 60 : 0) + 90 + 96 + 66
   }
-  tokenText(s, i) { return fill(this.label.token, { token: isolate(this.data.tokens[s][i]), position: i }) }
+  tokenText(list, i) { return fill(this.label.token, { token: isolate(list[i]), position: i }) }
   cellTitle({ s, h, i, j }) {
-    const tokens = s === 'd' ? { query: isolate(this.data.tokens.d[i]), key: isolate(this.data.tokens.d[j]) } : { query: this.tokenText(s, i), key: this.tokenText(s, j) }
-    return fill(this.label.cell_title, { head: this.meta.head_labels[h], ...tokens })
+    const name = s === 'd' ? (list, k) => isolate(list[k]) : (list, k) => this.tokenText(list, k)
+    const [query, key] = [name(this.data.tokens[s], i), name(this.data.keys[s], j)]
+    return fill(this.label.cell_title, { head: this.meta.head_labels[h], query, key })
   }
   precise(x, error, signed = false) {
     const value = signed && Math.abs(x) >= 0.0005 ? formatSigned(x, error ? 2 : 3) : Math.abs(x).toFixed(error ? 2 : 3)
@@ -71,8 +72,8 @@ class HeadsPanel extends HeadsPicture {
     const count = block && block.cell < VECTOR_CELL ? this.raster(block).mean : 1
     if (count === 1) return
     const [r, c] = [cell.i, cell.j].map((k) => Math.floor(k / count) * count)
-    const end = (k) => Math.min(block.n, k + count)
-    const mean = this.data.source(cell.s, cell.h).mean(r, end(r), c, end(c))
+    const [bottom, right] = [Math.min(block.rows, r + count), Math.min(block.columns, c + count)]
+    const mean = this.data.source(cell.s, cell.h).mean(r, bottom, c, right)
     this.panelLine(ctx, at, fill(this.label.averaged, { count, value: this.precise(mean, this.data.error(cell.s), cell.s === 'd') }), '', { quiet: true })
   }
   // Each bar starts where the one before ended, so that they pile up to the score.
@@ -113,7 +114,7 @@ class HeadsPanel extends HeadsPicture {
   // The query's whole row after softmax, so that the weight is seen as a share.
   drawRowWeights(ctx, at, { s, h, i, j }) {
     const { data, theme } = this
-    const n = data.n(s)
+    const n = data.columns(s)
     if (n * 2 > at.w) return
     const [pitch, height] = [Math.min(40, at.w / n), 56]
     for (let k = 0; k < n; k++) {
@@ -136,7 +137,7 @@ class HeadsPanel extends HeadsPicture {
       const values = Array.from(arrays.bias_y.subarray(this.open * wide, (this.open + 1) * wide))
       return [{ name: label.part_bias, colour: theme.position, xs: Array.from(arrays.bias_x), values }]
     }
-    return ['a', 'b'].filter((s) => data.n(s)).map((s) => {
+    return ['a', 'b'].filter((s) => data.cells(s)).map((s) => {
       const { low, mean, count } = data.profile(s, this.open)
       return { name: label[`row_${s}`], colour: theme[s], xs: mean.map((_, k) => low + k), values: mean, count }
     })

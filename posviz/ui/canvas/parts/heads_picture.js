@@ -1,5 +1,5 @@
 // The heads as a grid, or one head large: where every matrix stands and how it is painted.
-// A block is one matrix: { s, h, part, x, y, n, cell, size, scale, high, left, top }.
+// A block is one matrix: { s, h, part, x, y, rows, columns, cell, wide, tall, scale, high, left, top }.
 // Needs parts/labels.js, parts/cells.js and parts/heads_data.js.
 const MANY_HEADS = 8 // above this the heads are thumbnails without token labels
 const NUMBER_CELL = 34
@@ -29,18 +29,20 @@ class HeadsPicture extends View {
     this.ctx.font = this.text(size, weight)
     return Math.ceil(Math.max(0, ...texts.map((text) => this.ctx.measureText(text).width)))
   }
-  // Room for the token labels: how wide left of the rows, how high above the columns.
-  tokenRoom(s) {
-    if (!this.tokenRooms.has(s)) this.tokenRooms.set(s, Math.min(96, this.widest(this.data.tokens[s], 15)))
-    return this.tokenRooms.get(s)
+  // Room for the labels: of the queries left of the rows, of the keys above the columns.
+  tokenRoom(s) { return this.labelRoom(this.data.tokens[s]) }
+  keyRoom(s) { return this.labelRoom(this.data.keys[s]) }
+  labelRoom(list) {
+    if (!this.labelRooms.has(list)) this.labelRooms.set(list, Math.min(96, this.widest(list, 15)))
+    return this.labelRooms.get(list)
   }
   // How far a slanted last label leans out; beside the panel there is room for it.
   spill(g) {
-    const widest = Math.max(0, ...this.data.sentences.map((s) => this.tokenRoom(s)))
+    const widest = Math.max(0, ...this.data.sentences.map((s) => this.keyRoom(s)))
     return g.beside ? 0 : Math.max(0, Math.min(90, widest) * Math.cos(SLANT) - 10)
   }
   topAxis(s, cell) {
-    const widest = this.tokenRoom(s)
+    const widest = this.keyRoom(s)
     if (widest + 6 <= cell) return { height: 24, every: 1, slant: false }
     const every = Math.ceil(17 / cell)
     if (widest + 6 <= cell * every) return { height: 24, every, slant: false }
@@ -53,9 +55,9 @@ class HeadsPicture extends View {
     return whole * n >= size * 0.88 ? whole : size / n
   }
   block(s, h, x, y, cell, more = {}) {
-    const n = this.data.n(s)
+    const [rows, columns] = [this.data.rows(s), this.data.columns(s)]
     const look = { scale: s === 'd' ? 'difference' : s, high: 1, part: null, left: false, top: null }
-    return { ...look, ...more, s, h, x, y, n, cell, size: cell * n }
+    return { ...look, ...more, s, h, x, y, rows, columns, cell, wide: cell * columns, tall: cell * rows }
   }
 
   layoutGrid(g) {
@@ -63,11 +65,11 @@ class HeadsPicture extends View {
     const list = data.sentences
     const spill = this.spill(g)
     const thumbs = meta.heads > MANY_HEADS
-    const most = Math.max(1, ...list.map((s) => data.n(s)))
+    const most = Math.max(1, ...list.map((s) => data.columns(s)))
     g.thumbs = thumbs
     const named = list.length > 1
     g.side = named && g.room >= 560 ? (thumbs ? 56 : 88) : 0
-    g.axis = thumbs ? 0 : Math.max(...list.map((s) => (data.n(s) ? this.tokenRoom(s) : 0))) + 8
+    g.axis = thumbs ? 0 : Math.max(...list.map((s) => (data.cells(s) ? this.tokenRoom(s) : 0))) + 8
     const avail = g.room - g.side - g.axis - (thumbs ? 0 : spill)
     const gap = thumbs ? 8 : 14
     const [across, size] = thumbs ? this.thumbColumns(avail, gap, list.length) : this.fewColumns(avail, gap, most)
@@ -85,7 +87,7 @@ class HeadsPicture extends View {
     g.bottom = y
   }
   layoutRow(g, s, heads, { y, size, gap, thumbs, named }) {
-    const n = this.data.n(s)
+    const n = this.data.cells(s) && this.data.longest(s)
     if (named && !g.side && !thumbs) { // no room for a name beside the row: above it
       g.notes.push({ text: this.label[`row_${s}`], x: 0, y: y + 10, size: 16, weight: '600', colour: this.nameColour(s) })
       y += 22
@@ -93,7 +95,7 @@ class HeadsPicture extends View {
     const cell = n ? this.cellFor(n, Math.min(size, n * this.tallest())) : 0
     const top = n && !thumbs ? this.topAxis(s, cell) : null
     y += top?.height ?? 0
-    const height = n ? cell * n : 72
+    const height = n ? cell * this.data.rows(s) : 72
     if (g.side) this.nameRow(g, s, y, height, thumbs)
     if (!n) g.notes.push({ text: this.label[s === 'd' ? 'no_matches' : `empty_${s}`], x: g.side + g.axis, y: y + 36, size: 15, colour: this.theme.quiet })
     else heads.forEach((h, k) => g.blocks.push(this.block(s, h, g.side + g.axis + k * (size + gap), y, cell, { left: k === 0 && !thumbs, top })))
@@ -101,7 +103,7 @@ class HeadsPicture extends View {
   }
   // Cells so tall that the rows of all sentences fit below a page's title, where the window is large enough.
   tallest() {
-    const rows = this.data.sentences.reduce((sum, s) => sum + this.data.n(s), 0)
+    const rows = this.data.sentences.reduce((sum, s) => sum + this.data.rows(s), 0)
     return clamp((window.innerHeight - 460) / Math.max(1, rows), 52, 84)
   }
   nameRow(g, s, y, height, thumbs) {
@@ -149,14 +151,14 @@ class HeadsPicture extends View {
   layoutOpen(g) {
     const { data, label } = this
     const h = this.open
-    const shown = data.sentences.filter((s) => data.n(s))
+    const shown = data.sentences.filter((s) => data.cells(s))
     const wanted = g.room >= 1080 && shown.length > 1 ? 3 : g.room >= 540 ? 2 : 1
     const gap = 40
     const free = g.room - this.spill(g) - (wanted - 1) * gap
     const widths = shown.length === 1 && wanted === 2 ? [free * 0.6, free * 0.4] : Array(wanted).fill(free / wanted)
     const left = (k) => widths.slice(0, k).reduce((sum, w) => sum + w + gap, 0)
     g.notes.push({ text: this.meta.head_labels[h], x: 0, y: 18, size: 22, weight: '600' })
-    const tiles = [...shown.map((s) => ({ s })), ...(shown.length ? [{ chart: 'profile' }] : []), ...(this.arrays.bias_x ? [{ chart: 'bias' }] : [])]
+    const tiles = [...shown.map((s) => ({ s })), ...(shown.length && !this.meta.cross ? [{ chart: 'profile' }] : []), ...(this.arrays.bias_x ? [{ chart: 'bias' }] : [])]
     let y = 50
     for (let i = 0; i < tiles.length; i += wanted) {
       const row = tiles.slice(i, i + wanted).map((one, k) => (one.s ? this.measureTile(one.s, widths[k]) : { ...one, height: 280 }))
@@ -180,10 +182,10 @@ class HeadsPicture extends View {
   }
   measureTile(s, tile) {
     const axis = this.tokenRoom(s) + 8
-    const n = this.data.n(s)
+    const n = this.data.longest(s)
     const cell = this.cellFor(n, Math.min(tile - axis, 560, n * 110))
     const top = this.topAxis(s, cell)
-    return { s, axis, cell, top, height: 30 + top.height + cell * n }
+    return { s, axis, cell, top, height: 30 + top.height + cell * this.data.rows(s) }
   }
   layoutParts(g, h, shown, y) {
     const { data, label } = this
@@ -202,21 +204,21 @@ class HeadsPicture extends View {
     }))
     y += 40 + lines * 18
     for (const s of rows) {
-      const cell = this.cellFor(data.n(s), size)
-      g.notes.push({ text: label[`row_${s}`], x: 0, y: y + (cell * data.n(s)) / 2, size: 18, weight: '600', colour: this.nameColour(s) })
+      const cell = this.cellFor(data.longest(s), size)
+      g.notes.push({ text: label[`row_${s}`], x: 0, y: y + (cell * data.rows(s)) / 2, size: 18, weight: '600', colour: this.nameColour(s) })
       data.partNames(s).forEach((part, k) =>
         g.blocks.push(this.block(s, h, side + k * (size + 16), y, cell, { part, scale: 'signed', high: g.partHigh })))
-      y += cell * data.n(s) + 14
+      y += cell * data.rows(s) + 14
     }
     return y
   }
 
   legendItems(g) {
     const { label, data } = this
-    const items = data.sentences.filter((s) => data.n(s)).map((s) => ({ text: label[`legend_${s}`], scale: s === 'd' ? 'difference' : s }))
+    const items = data.sentences.filter((s) => data.cells(s)).map((s) => ({ text: label[`legend_${s}`], scale: s === 'd' ? 'difference' : s }))
     if (g.partHigh) items.push({ text: fill(label.legend_parts, { vmax: formatNumber(g.partHigh, 3) }), scale: 'signed' })
     if (data.sentences.some((s) => data.masked(s))) {
-      items.push({ text: label.legend_masked, width: 20, paint: (ctx, x, y) => this.hatch(ctx, x, y - 8, 16) })
+      items.push({ text: label.legend_masked, width: 20, paint: (ctx, x, y) => this.hatch(ctx, x, y - 8, 16, 16) })
     }
     const plain = [label.legend_axes]
     if (g.mean > 1) plain.push(fill(label.legend_averaged, { count: g.mean }))
@@ -226,13 +228,13 @@ class HeadsPicture extends View {
   // ------------------------------------------------------------ one matrix
   raster(b) {
     const ratio = window.devicePixelRatio || 1
-    const pixels = Math.round(b.size * ratio)
-    const key = [b.s, b.part, b.h, pixels].join('|')
+    const [width, height] = [b.wide, b.tall].map((v) => Math.round(v * ratio))
+    const key = [b.s, b.part, b.h, width, height].join('|')
     if (!this.rasters.has(key)) {
-      const view = { r0: 0, r1: b.n, c0: 0, c1: b.n }
+      const view = { r0: 0, r1: b.rows, c0: 0, c1: b.columns }
       const vmin = b.scale === 'a' || b.scale === 'b' ? 0 : -b.high
       this.luts[b.scale] ??= lookupTable(this.theme, b.scale)
-      const look = { width: pixels, height: pixels, limit: b.n, lut: this.luts[b.scale], vmin, vmax: b.high }
+      const look = { width, height, limit: b.rows, lut: this.luts[b.scale], vmin, vmax: b.high }
       const made = rasterize(this.data.source(b.s, b.h, b.part), view, look)
       this.rasters.set(key, { canvas: made.canvas, mean: made.grid.br })
     }
@@ -242,27 +244,27 @@ class HeadsPicture extends View {
     return b.part ? this.data.part(b.s, b.part, b.h, i, j) : this.data.weight(b.s, b.h, i, j)
   }
   drawBlock(ctx, b) {
-    if (this.data.masked(b.s)) this.hatch(ctx, b.x, b.y, b.size)
+    if (this.data.masked(b.s)) this.hatch(ctx, b.x, b.y, b.wide, b.tall)
     if (b.cell < VECTOR_CELL) {
       ctx.imageSmoothingEnabled = false
-      ctx.drawImage(this.raster(b).canvas, b.x, b.y, b.size, b.size)
+      ctx.drawImage(this.raster(b).canvas, b.x, b.y, b.wide, b.tall)
     } else this.drawCells(ctx, b)
     ctx.strokeStyle = css(this.theme.line)
     ctx.lineWidth = 1
-    ctx.strokeRect(b.x - 0.5, b.y - 0.5, b.size + 1, b.size + 1)
+    ctx.strokeRect(b.x - 0.5, b.y - 0.5, b.wide + 1, b.tall + 1)
     if (b.top) this.drawTopAxis(ctx, b)
     if (b.left) this.drawLeftAxis(ctx, b)
   }
   // Under the cells; only masked ones let it be seen.
-  hatch(ctx, x, y, size) {
+  hatch(ctx, x, y, wide, tall) {
     const { theme } = this
     ctx.fillStyle = css(mix(theme.text, theme.background, 0.93))
-    ctx.fillRect(x, y, size, size)
+    ctx.fillRect(x, y, wide, tall)
     ctx.strokeStyle = css(mix(theme.text, theme.background, 0.72))
     ctx.lineWidth = 1
     ctx.beginPath()
-    for (let c = 6; c < 2 * size; c += 7) { // the lines x + y = c inside the square
-      const [low, high] = [Math.max(0, c - size), Math.min(size, c)]
+    for (let c = 6; c < wide + tall; c += 7) { // the lines x + y = c inside the rectangle
+      const [low, high] = [Math.max(0, c - tall), Math.min(wide, c)]
       ctx.moveTo(x + low, y + c - low)
       ctx.lineTo(x + high, y + c - high)
     }
@@ -275,8 +277,8 @@ class HeadsPicture extends View {
     ctx.font = this.text(size)
     const gap = b.cell >= 24 ? 1 : 0.5
     const masked = this.data.masked(b.s)
-    for (let i = 0; i < b.n; i++) {
-      for (let j = 0; j < b.n; j++) {
+    for (let i = 0; i < b.rows; i++) {
+      for (let j = 0; j < b.columns; j++) {
         if (!this.data.allowed(b.s, i, j)) continue
         const v = this.cellValue(b, i, j)
         const rgb = SCALES[b.scale](this.theme, clamp(v / b.high, -1, 1))
@@ -303,8 +305,8 @@ class HeadsPicture extends View {
   }
   drawTopAxis(ctx, b) {
     const colour = this.nameColour(b.s)
-    const tokens = this.data.tokens[b.s]
-    for (let j = 0; j < b.n; j += b.top.every) {
+    const tokens = this.data.keys[b.s]
+    for (let j = 0; j < b.columns; j += b.top.every) {
       const x = b.x + (j + 0.5) * b.cell
       if (!b.top.slant) {
         this.write(ctx, tokens[j], x, b.y - 13, { size: 15, colour, align: 'center' })
@@ -319,7 +321,7 @@ class HeadsPicture extends View {
   }
   drawLeftAxis(ctx, b) {
     const { every } = b.top // as above the columns
-    for (let i = 0; i < b.n; i += every) {
+    for (let i = 0; i < b.rows; i += every) {
       const y = b.y + (i + 0.5) * b.cell
       this.write(ctx, this.data.tokens[b.s][i], b.x - 7, y, { size: 15, colour: this.nameColour(b.s), align: 'right', max: 97 })
     }
