@@ -186,7 +186,7 @@ def build(setting: state.Setting) -> Scene:
 # ---------------------------------------------------------------- the picture
 def strip(scene: Scene) -> None:
     """The sentences in the model's own pieces, each with the position it is told; then stage and layer."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="strip_row"):
         told = scene.operation if scene.stage != "before" else None
         blocks.strip(*scene.tokens, places=tuple(_told(told, len(tokens)) for tokens in scene.tokens))
         with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
