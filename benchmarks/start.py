@@ -101,9 +101,10 @@ def _walk(tab: Tab) -> None:
 
 
 def tab_memory(browser: Browser, tab: Tab) -> dict[str, float]:
-    """The largest renderer process is the tab's; the heap after a collection."""
+    """The largest renderer process is the tab's; the heap after a collection. pid: that process."""
     tab.send("HeapProfiler.collectGarbage")
     heap = tab.send("Runtime.getHeapUsage")["usedSize"]
     processes = browser.send("SystemInfo.getProcessInfo")["processInfo"]
     renderers = [int(process["id"]) for process in processes if process["type"] == "renderer"]
-    return {"heap": heap, "tab": max(servers.resident(pid) for pid in renderers)}
+    held, pid = max((servers.resident(pid), pid) for pid in renderers)
+    return {"heap": heap, "tab": held, "pid": pid}

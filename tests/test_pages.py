@@ -23,13 +23,13 @@ TIMEOUT = 60
 
 
 def open_page(page: str, **params: str) -> AppTest:
+    """As somebody who follows a link to this page arrives: it is the first of the session."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     for name, value in params.items():
         app.session_state[name] = value
-    app.run()
     if page != "order":
         app.switch_page(f"pages/{page}.py")
-        app.run()
+    app.run()
     return app
 
 

@@ -14,7 +14,7 @@ A, B, WHITE = (31, 79, 191), (180, 86, 10), (255, 255, 255)
 SCAN = """() => {
   const canvas = pv.canvas(), box = canvas.getBoundingClientRect(), found = {}
   const at = (x, y) => canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + y }))
-  for (let y = 2; y < box.height; y += 5) for (let x = 2; x < box.width; x += 5) {
+  for (let y = 2; y < box.height; y += 10) for (let x = 2; x < box.width; x += 10) {
     at(x, y)
     const { sentence, head, row, col, value, masked } = canvas.dataset
     if (!sentence) continue

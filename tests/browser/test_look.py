@@ -37,17 +37,12 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_accessible_on_every_page(visit, subtests) -> None:
+def test_accessible_and_readable_in_light_and_dark(visit, subtests) -> None:
     one = visit("/?lang=en", still=True)
     for page in tour(one):
-        with subtests.test(page=page):
+        with subtests.test(page=page, dark=False):
             assert violations(one) == []
-
-
-def test_dark_mode(visit, subtests) -> None:
-    one = visit("/?lang=en", still=True)
-    for page in tour(one):
-        with subtests.test(page=page):
+        with subtests.test(page=page, dark=True):
             one.keep("shown")
             with one.changing("picture"):
                 one.page.emulate_media(color_scheme="dark")
@@ -109,12 +104,15 @@ def assert_fits(one, width: int) -> None:
         raise AssertionError(f"{width} px: {one.ask(script, width)}") from None
 
 
-def test_pages_fit_wide_windows(visit, subtests) -> None:
+def test_pages_fit_wide_windows_and_nothing_leaves_this_machine(visit, subtests) -> None:
     one = visit("/?lang=en", still=True)
     for page in tour(one):
         for width in (1920, 1280):
             with subtests.test(page=page, width=width):
                 assert_fits(one, width)
+    assert len(one.requests) > 10
+    here = (one.server, one.server.replace("http://", "ws://", 1), "data:", "blob:")
+    assert [url for url in one.requests if not url.startswith(here)] == []
 
 
 def test_pages_fit_a_phone(visit, subtests) -> None:
@@ -124,15 +122,6 @@ def test_pages_fit_a_phone(visit, subtests) -> None:
             one.open(f"/{page}?lang=en")  # the sidebar with the links is folded away
         with subtests.test(page=page):
             assert_fits(one, 400)
-
-
-def test_nothing_leaves_this_machine(visit) -> None:
-    one = visit("/?lang=en")
-    for _ in tour(one):
-        pass
-    assert len(one.requests) > 10
-    here = (one.server, one.server.replace("http://", "ws://", 1), "data:", "blob:")
-    assert [url for url in one.requests if not url.startswith(here)] == []
 
 
 def test_claims_stand_on_one_line(visit) -> None:

@@ -21,9 +21,7 @@ def open_page(**params: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     for name, value in params.items():
         app.session_state[name] = value
-    app.run()
-    app.switch_page("pages/surgery.py")
-    return app.run()
+    return app.switch_page("pages/surgery.py").run()
 
 
 def html(app: AppTest) -> str:
