@@ -47,8 +47,11 @@ window.pv = {
     return [...root.querySelectorAll(selector), ...hosts.flatMap((host) => pv.all(selector, host.shadowRoot))]
   },
   canvas() { return pv.all('canvas[data-painted]')[0] },
-  // What a page is about: its canvas, or the poems once they are written.
-  picture() { return pv.canvas() ?? (document.querySelector('.pv-cursor') ? null : document.querySelector('.pv-poem')) },
+  // What a page is about is there: its canvas, if it has a component; no poem is being written.
+  drawn() {
+    if (document.querySelector('.pv-cursor')) return false
+    return Boolean(pv.canvas() || !document.querySelector('[data-testid^=stBidiComponent]'))
+  },
   // The script has run, and every widget has been loaded.
   idle() {
     const app = document.querySelector('[data-testid=stApp]')
@@ -237,7 +240,7 @@ class Visit:
 
     def settle(self) -> "Visit":
         """Until the script has run, and the picture (or the sentence in its place) is there."""
-        self.until("() => pv.idle() && (pv.alerts().length || (pv.numbers().length && pv.picture()))")
+        self.until("() => pv.idle() && (pv.alerts().length || (pv.numbers().length && pv.drawn()))")
         return self
 
     def until(self, script: str, value: Any = None) -> Any:

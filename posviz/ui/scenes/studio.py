@@ -215,7 +215,7 @@ def traces(model: Model, name: str) -> tuple[ModelTrace, ModelTrace]:
 
 def strip(scene: Scene) -> None:
     """The sentences in the model's own pieces; beside them which layer and head, and its special tokens."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="strip_row"):
         blocks.strip(scene.tokens("a"), scene.tokens("b"))
         with st.container(horizontal=True, vertical_alignment="center", width="content"):  # they wrap as one
             if scene.view in ("head", "lines", "weight", "steps"):
