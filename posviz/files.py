@@ -77,10 +77,17 @@ def npy(data: bytes) -> np.ndarray:
     try:
         shape, fortran, dtype, start = _npy_header(data)
         count = math.prod(shape)
-        if dtype.hasobject or len(data) - start < count * dtype.itemsize:
+        if dtype.hasobject:
+            raise refuse(
+                "the file holds Python objects (a pickle), which are never read; save numbers only",
+                "文件里是 Python 对象（pickle），从不读取；请只存数字",
+            )
+        if len(data) - start < count * dtype.itemsize:
             raise ValueError
         flat = np.frombuffer(data, dtype, count, offset=start)
         array = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
+    except Refusal:
+        raise
     except _BROKEN:
         raise refuse("the .npy file cannot be read", "这个 .npy 文件读不了") from None
     if array.dtype.kind not in "fiu":

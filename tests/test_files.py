@@ -94,6 +94,7 @@ def lying(**entry) -> bytes:
     return len(header).to_bytes(8, "little") + header + bytes(8)
 
 
+OBJECTS = "the file holds Python objects (a pickle), which are never read; save numbers only"
 UNREADABLE = "the .npy file cannot be read"
 NO_ZIP = "the .npz file cannot be read"
 NOTHING = "the file is none of .npy, .npz, .safetensors and .csv"
@@ -104,8 +105,8 @@ HOSTILE = {
     "blank": (b" \n\t ", NOTHING),
     "pickle": (pickle.dumps(Boom()), NOTHING),
     "binary": (bytes(range(256)), NOTHING),
-    "pickled npy": (npy(np.array([Boom()], dtype=object), allow_pickle=True), UNREADABLE),
-    "pickled npz": (npz(x=np.array([Boom()], dtype=object)), UNREADABLE),
+    "pickled npy": (npy(np.array([Boom()], dtype=object), allow_pickle=True), OBJECTS),
+    "pickled npz": (npz(x=np.array([Boom()], dtype=object)), OBJECTS),
     "magic only": (b"\x93NUMPY", UNREADABLE),
     "cut off": (npy(X)[:-8], UNREADABLE),
     "promises a terabyte": (promising("(100000000000,)"), UNREADABLE),

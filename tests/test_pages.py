@@ -270,7 +270,7 @@ def test_every_layer_of_every_twin(name: str, layer: str) -> None:
     [
         ({"layer": "4"}, "`layer` must be from 1 to the twin's 3 layers, got 4"),
         ({"layer": "0"}, "`layer` must be a whole number from 1 to 12, got 0"),
-        ({"model": "gpt"}, "`model` must be one of , twin, untrained, got gpt"),
+        ({"model": "gpt"}, "`model` must be one of twin, untrained, got gpt"),
         ({"model": "twin", "a": "我" * 160, "max_len": "200"}, "the twins take up to 159 characters, got 160"),
     ],
 )

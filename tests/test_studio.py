@@ -93,8 +93,8 @@ def test_the_untrained_layer_is_the_attention_pages() -> None:
         ({"sview": "film"}, "`sview` must be one of grid, head, lines, weight, steps, all, got film"),
         ({"slayer": "0"}, "`slayer` must be a whole number from 1 to 200, got 0"),
         ({"scell": "a.1"}, "`scell` must be a sentence, query and key such as a.1.2, got a.1"),
-        ({"scell": "d.1.2"}, "`scell` must be one of a, b, got d"),
-        ({"slines": "a1.c2"}, "`slines` must be one of a, b, ak, bk, got c"),
+        ({"scell": "d.1.2"}, "`scell` must be a sentence, query and key such as a.1.2, got d.1.2"),
+        ({"slines": "a1.c2"}, "`slines` must be queries and keys such as a3.bk0, got a1.c2"),
         ({"sfrom": "0.9"}, "`sfrom` must be a finite number from 0 and up to 0.5, got 0.9"),
         ({"stop": "2"}, "`stop` must be one of 0, 1, 3, 5, got 2"),
         ({"sview": "all", "slayers": "1,x"}, "`slayers` must be a whole number from 0 to 999, got 'x'"),
@@ -183,3 +183,63 @@ def test_words_that_only_one_sentence_has_are_named() -> None:
     text = shown(open_page("studio", lang="en", a="猫爱鱼", b="狗爱猫"))
     assert "not in A − B: A 鱼·3 · B 狗·1" in text
     assert "not in A − B" not in shown(open_page("studio", lang="en"))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"slayer": "99", "shead": "2"},
+            "There is no layer 99 · head 2 among 3 layers of 4 heads; shown is layer {n} · head 2.",
+        ),
+        (
+            {"sview": "head", "shead": "7"},
+            "There is no layer – · head 7 among 3 layers of 4 heads; shown is layer {n} · head {h}.",
+        ),
+        (
+            {"sview": "lines", "slines": "a1.a9.bk70"},
+            "These tokens of the link are not in the sentences: a9 bk70",
+        ),
+        ({"sview": "weight", "scell": "b.9.1"}, "The weight b.9.1 of the link is not in the sentences."),
+        ({"sview": "all", "slayers": "1,8", "sheads": "0,9"}, "Layers or heads that this model does not have: 8 9"),
+        ({"spart": "cross"}, "This model has no decoder; shown is its attention to its own sentence."),
+    ],
+)
+def test_what_a_link_asks_for_and_is_not_there_is_said(given: dict[str, str], sentence: str) -> None:
+    app = open_page("studio", lang="en", smodel="twin:rope", **given)
+    assert not app.exception and refusals(app) == []
+    pattern = re.escape(sentence).replace(r"\{n\}", "[123]").replace(r"\{h\}", "[0-3]")
+    assert re.search(pattern, " ".join(shown(app).split())), shown(app)
+    fine = open_page("studio", lang="en", smodel="twin:rope", slayer="3", shead="3", slines="a1", scell="a.1.1")
+    assert "of the link" not in shown(fine) and "There is no" not in shown(fine)
+
+
+def test_a_layer_alone_shows_its_best_head() -> None:
+    app = open_page("studio", lang="en", smodel="twin:rope", slayer="3", sview="head")
+    assert [box.value for box in app.selectbox if box.label == "layer"] == [3]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("scell", "foo", "`scell` must be a sentence, query and key such as a.1.2, got foo"),
+        ("slines", "<script>", "`slines` must be queries and keys such as a3.bk0, got <script>"),
+        ("smeasure", "zz", "`smeasure` must be one of previous, next, first, same, entropy, distance, change, got zz"),
+        ("op", "scale.nan", "`op scale` must be a whole number from 0 to 10000, got 'nan'"),
+    ],
+)
+def test_a_parameter_is_refused_by_its_form(name: str, value: str, sentence: str) -> None:
+    assert refusals(open_page("studio", lang="en", **{name: value})) == [sentence]
+
+
+def test_the_sidebar_shows_what_changes_the_page() -> None:
+    def labels(page: str, **given: str) -> set[str]:
+        app = open_page(page, lang="en", **given)
+        return {
+            box.label for kind in ("selectbox", "number_input", "segmented_control") for box in app.sidebar.get(kind)
+        }
+
+    assert "position encoding" in labels("studio") and "heads" not in labels("studio")
+    assert "position encoding" not in labels("studio", smodel="twin:t5")
+    assert {"position encoding", "heads", "cut into"} <= labels("studio", smodel="untrained")
+    assert "d_model" in labels("tables", table="sinusoidal") and "d_model" not in labels("tables")

@@ -178,8 +178,27 @@ def trace(
     check(model, operation)
     told = operation.positions(len(tokens))
     if isinstance(model, Pretrained):
+        _check_rows(model, operation, told)
         return model.trace(tokens, told, progress=progress)
     return _moved(model, told).trace(tokens)
+
+
+def _check_rows(model: Pretrained, operation: Operation, told: Positions) -> None:
+    """Refuse to send a word beyond the last row of a learned table."""
+    rows, furthest = model.position.rows, max(told.ids or (0,))
+    if rows is not None and furthest >= rows:
+        raise Refusal(
+            Text(
+                "“{change}” {amount} puts a word at position {got}, but the table of {name} ends at {last}",
+                "“{change}” {amount} 会把一个词放到位置 {got}，而 {name} 的位置表到 {last} 为止",
+            ),
+            field="amount",
+            change=CHANGES[operation.change].title,
+            amount=operation.amount,
+            got=furthest,
+            name=model.name,
+            last=rows - 1,
+        )
 
 
 def losses(model: Model, tokens: Tokens, operation: Operation | None = None) -> np.ndarray | None:

@@ -12,7 +12,7 @@ from posviz.ui import params, state
 from posviz.ui.lang import NAMES, _, current
 
 # The groups of shared controls in the sidebar; a page names those that change it (shell.PAGES).
-PARTS = ("sentences", "encoding", "sizes", "base", "more")
+PARTS = ("sentences", "unit", "encoding", "sizes", "base", "more")
 
 # (A, B, unit): two reversals, the same words twice, 20 characters with the lines exchanged, English.
 PRESETS = (
@@ -205,7 +205,7 @@ def _head(pages: Sequence[st.Page]) -> None:
 
 
 def _settings(parts: Sequence[str]) -> None:
-    if "sentences" in parts:
+    if "unit" in parts:
         pick("unit", _("cut into"), {"character": _("characters"), "word": _("words"), "byte": _("bytes")})
     if "encoding" in parts:
         pick("encoding", _("position encoding"), encoding_names(), style="select")

@@ -64,7 +64,7 @@ def _one_of(name: str, raw: str, allowed: tuple[str, ...]) -> str:
             Text("`{name}` must be one of {allowed}, got {got}", "`{name}` 只能是 {allowed} 之一，现在是 {got}"),
             field=name,
             name=name,
-            allowed=", ".join(allowed),
+            allowed=", ".join(filter(None, allowed)),  # "" stands for "not given"
             got=shown(raw.strip()) or "“”",
         )
     return raw
@@ -255,7 +255,7 @@ def _operation(name: str, raw: str) -> Operation | None:
         return None
     change, dot, amount = raw.partition(".")
     _one_of(name, change, tuple(CHANGES))
-    return Operation(change, read_int(name, amount, 0, CHANGES[change].high) if dot else None)
+    return Operation(change, read_int(f"{name} {change}", amount, 0, CHANGES[change].high) if dot else None)
 
 
 def _numbers(name: str, raw: str) -> tuple[str, ...]:
@@ -268,8 +268,7 @@ def _place(name: str, raw: str) -> tuple[str, int, int] | None:
     if not raw:
         return None
     side, *places = raw.split(".")
-    _one_of(name, side, ("a", "b"))
-    if len(places) != 2:
+    if side not in ("a", "b") or len(places) != 2:
         raise Refusal(
             Text(
                 "`{name}` must be a sentence, query and key such as a.1.2, got {got}",
@@ -288,7 +287,17 @@ def _line_ends(name: str, raw: str) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {"a": [], "b": [], "ak": [], "bk": []}
     for part in filter(None, raw.split(".")):
         group = part.rstrip("0123456789")
-        found[_one_of(name, group, tuple(found))].append(read_int(name, part.removeprefix(group), 0, MAX_LEN))
+        if group not in found:
+            raise Refusal(
+                Text(
+                    "`{name}` must be queries and keys such as a3.bk0, got {got}",
+                    "`{name}` 应是查询和键，例如 a3.bk0，现在是 {got}",
+                ),
+                field=name,
+                name=name,
+                got=shown(raw),
+            )
+        found[group].append(read_int(name, part.removeprefix(group), 0, MAX_LEN))
     return found
 
 

@@ -27,11 +27,22 @@ sys.setswitchinterval(0.0005)
 
 @dataclass(frozen=True)
 class PageInfo:
-    """One page: its file and URL, its name in the navigation, and which of the sidebar's controls change it."""
+    """One page: its file and URL, its name in the navigation, and which of the sidebar's controls change it now."""
 
     name: str
     title: str
-    controls: tuple[str, ...] = controls.PARTS
+    controls: tuple[str, ...] | Callable[[], tuple[str, ...]] = controls.PARTS
+
+
+def _of_a_model() -> tuple[str, ...]:
+    """The untrained layer follows all of them; a model that nobody named is the twin of the encoding."""
+    name = state.raw("smodel")
+    return controls.PARTS if name == "untrained" else ("sentences",) if name else ("sentences", "encoding")
+
+
+def _of_a_table() -> tuple[str, ...]:
+    """A computed table follows the sizes; one that was trained or uploaded is as it is."""
+    return ("sizes", "base", "more") if state.raw("table") in ("learned", "sinusoidal") else ()
 
 
 PAGES = (
@@ -42,10 +53,10 @@ PAGES = (
     PageInfo("rope", N_("RoPE beyond its length"), ()),
     PageInfo("check", N_("Check my RoPE code"), ("base",)),
     PageInfo("attention", N_("What every head looks at")),
-    PageInfo("studio", N_("Every head of a model")),
-    PageInfo("surgery", N_("A model without its positions"), ("sentences", "encoding")),
+    PageInfo("studio", N_("Every head of a model"), _of_a_model),
+    PageInfo("surgery", N_("A model without its positions"), _of_a_model),
     PageInfo("twins", N_("What position teaches"), ()),
-    PageInfo("tables", N_("What a table has learned"), ("sizes", "base", "more")),
+    PageInfo("tables", N_("What a table has learned"), _of_a_table),
     PageInfo("compare", N_("All encodings compared")),
     PageInfo("myths", N_("Myths, measured"), ("sizes", "base", "more")),
 )
@@ -80,7 +91,8 @@ def run() -> None:
     pages = _pages()
     page = st.navigation(pages, position="hidden")
     info = next((info for info in PAGES if info.name == page.url_path), PAGES[0])
-    draw_sidebar = controls.sidebar(pages[: len(PAGES)], info.controls)
+    parts = info.controls() if callable(info.controls) else info.controls
+    draw_sidebar = controls.sidebar(pages[: len(PAGES)], parts)
     st.session_state["_in_shell"] = True
     first = st.session_state.setdefault("_first", True)
     if first:  # somebody has come: the navigation at once, also where the page takes its time

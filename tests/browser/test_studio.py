@@ -45,6 +45,8 @@ def test_the_grid_shows_the_weights_and_opens_a_head(visit) -> None:
 def test_sorted_by_a_measure_and_a_link_that_keeps_it(visit) -> None:
     one = visit("/studio?lang=en&encoding=rope")
     one.page.locator("select").select_option("previous")
+    one.until_params(smeasure="previous", ssorted=None)  # the heads keep their places until somebody sorts
+    one.page.get_by_role("button", name="strongest first").click()
     one.until_params(smeasure="previous", ssorted="on")
     scores = np.stack([survey.head_scores(layer.weights, layer.allowed)["previous"] for layer in layers()])
     best = [f"{k // 4}.{k % 4}" for k in np.argsort(-scores, axis=None, kind="stable")]

@@ -187,3 +187,14 @@ def test_the_shipped_twins_lose_something() -> None:
     a, b = model.tokenize("春眠不觉晓，处处闻啼鸟。"), model.tokenize("夜来风雨声，花落知多少。")
     outcome = surgery.operate(model, a, b, surgery.Operation("mean"))
     assert outcome.loss[1] > outcome.loss[0] + 0.2
+
+
+def test_a_word_is_not_sent_beyond_the_table(made) -> None:
+    model = pretrained.load(made("bert"))
+    tokens = model.tokenize("the dog bites the man")
+    last = model.position.rows - 1
+    with pytest.raises(Refusal) as refusal:
+        surgery.trace(model, tokens, surgery.Operation("shift", last))
+    assert str(refusal.value) == (
+        f"“shifted” {last} puts a word at position {last + len(tokens) - 1}, but the table of {model.name} ends at {last}"
+    )

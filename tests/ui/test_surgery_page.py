@@ -163,8 +163,8 @@ def test_a_fetched_model_without_positions_is_a_bag_of_words(local) -> None:
             "none knows no positions that could be changed; choose a trained model with a position encoding",
         ),
         ({"op": "swap"}, "`op` must be one of mean, remove, freeze, shuffle, shift, scale, got swap"),
-        ({"op": "shift.x"}, "`op` must be a whole number from 0 to 1000000, got 'x'"),
-        ({"op": "shift.1000001"}, "`op` must be a whole number from 0 to 1000000, got 1000001"),
+        ({"op": "shift.x"}, "`op shift` must be a whole number from 0 to 1000000, got 'x'"),
+        ({"op": "shift.1000001"}, "`op shift` must be a whole number from 0 to 1000000, got 1000001"),
         ({"stage": "x"}, "`stage` must be one of before, after, change, got x"),
         (
             {"smodel": "twin:learned", "op": "shift.400"},

@@ -7,6 +7,7 @@ const FOOT = 20 // the line of text under a picture on its tile
 const LEAST = 84 // the smallest picture that has room for its name and number
 const ROW = 33 // a score in the panel
 const RAMP = 120 // the scale of the tiles in the legend
+const SLOPE = 0.9 // radians: of names too wide for their columns
 const INKS = [[4, 5, 8], [255, 255, 255]] // of text on a tile
 
 // WCAG's contrast ratio, 1 to 21
@@ -71,8 +72,7 @@ class GridView extends View {
   }
   change(part) {
     this.look = { ...this.look, ...part }
-    // who asks for a measure wants to see its best heads; without one there is nothing to sort by
-    if ('measure' in part) this.look.sorted = part.measure !== ''
+    if (!this.look.measure) this.look.sorted = false // there is nothing to sort by
     this.sent.push(JSON.stringify(this.look))
     if (this.sent.length > 50) this.sent.shift()
     this.send('look', { ...this.look })
@@ -344,16 +344,23 @@ class GridView extends View {
     const [rows, columns] = this.cells()
     const named = rows > 0 && tokens.length === rows && keys.length === columns && Math.max(rows, columns) <= 16
     ctx.font = this.text(14)
-    const left = named ? Math.min(84, Math.ceil(Math.max(...tokens.map((t) => ctx.measureText(t).width)))) + 8 : 0
-    const top = named ? 20 : 0
+    const widest = (list) => Math.ceil(Math.max(...list.map((t) => ctx.measureText(t).width)))
+    const left = named ? Math.min(84, widest(tokens)) + 8 : 0
+    const slanted = named && widest(keys) > (g.large - left) / columns - 3
+    const top = !named ? 0 : slanted ? Math.round(Math.min(84, widest(keys)) * Math.sin(SLOPE)) + 14 : 20
     const size = g.large - Math.max(left, top)
     this.drawHead(ctx, cell, x + left, y + top, size)
     if (!named) return g.large
     const colour = look.side === 'd' ? theme.text : theme[look.side]
     tokens.forEach((token, i) => this.write(ctx, token, x + left - 8, y + top + ((i + 0.5) * size) / rows, { colour, align: 'right', max: left - 8 }))
     keys.forEach((token, j) => {
-      if (ctx.measureText(token).width > size / columns - 3) return
-      this.write(ctx, token, x + left + ((j + 0.5) * size) / columns, y + 8, { colour, align: 'center' })
+      const middle = x + left + ((j + 0.5) * size) / columns
+      if (!slanted) return this.write(ctx, token, middle, y + 8, { colour, align: 'center' })
+      ctx.save()
+      ctx.translate(middle + 2, y + top - 7)
+      ctx.rotate(-SLOPE)
+      this.write(ctx, token, 0, 0, { colour, max: 84 })
+      ctx.restore()
     })
     return top + size
   }

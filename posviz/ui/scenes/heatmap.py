@@ -15,6 +15,7 @@ from posviz.ui.lang import N_, _
 from posviz.ui.scenes import cells, digits, table_upload
 
 KEY = "heatmap_canvas"
+FAINT = 20  # times smaller than the other picture's: no longer seen beside it
 
 VIEWS = {
     "table": N_("table"),
@@ -277,6 +278,8 @@ def substituted(setting: state.Setting, scene: Scene) -> None:
     """The formula of the chosen cell with its numbers; and what the second picture does not show."""
     if scene.beside and scene.beside.what == "position" and (cut := table_sources.cut(scene.beside.values)):
         blocks.note(f"{scene.beside.title}: {cut}")
+    if scene.second and (faint := _faint(scene)):
+        blocks.note(faint)
     number = value(scene)
     if np.isnan(number):
         blocks.note(
@@ -286,6 +289,17 @@ def substituted(setting: state.Setting, scene: Scene) -> None:
         )
         return
     st.latex(setting.spec.explain(setting.dims, scene.view, scene.row, scene.col, number, scene.head))
+
+
+def _faint(scene: Scene) -> str:
+    """That one of two pictures is hardly seen on the scale that both share, where that is so."""
+    ends = sorted(zip((scene.picture.limit, scene.second.limit), scene.titles, strict=True))
+    (small, faint), (large, _strong) = ends
+    if large < FAINT * small:
+        return ""
+    return _("{name}: its numbers are {times} times smaller, so on the scale of both it is nearly blank").format(
+        name=faint, times=f"{large / small:.0f}"
+    )
 
 
 def digits_error(scene: Scene) -> None:

@@ -270,7 +270,7 @@ def tables(setting: state.Setting, scene: Scene) -> None:
     blocks.table(
         ("", *(f"k = {k}" for k in inside)),
         lines,
-        "pos0 · pos_k",
+        _("pos0 · pos_k of {name}").format(name=spec.title(setting.lang)),
         _(
             "The first eight dimensions hold the fastest waves only, so their sum swings; the slow waves in the other dimensions keep near positions alike."
         ),

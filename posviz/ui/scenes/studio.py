@@ -111,6 +111,13 @@ class Scene:
         if layer is not None and head is not None and layer <= self.n_layers and head < self.n_heads:
             return layer - 1, head
         scores = self.survey.scores.get("previous", self.survey.scores["change"])
+        # of the two only one may be given: then the best of that layer, or of that head
+        away = np.zeros(scores.shape, bool)
+        if layer is not None and layer <= self.n_layers:
+            away |= np.arange(self.n_layers)[:, None] != layer - 1
+        if head is not None and head < self.n_heads:
+            away |= np.arange(self.n_heads) != head
+        scores = np.where(away, np.nan, scores)
         if np.isnan(scores).all():
             return 0, 0
         n, h = np.unravel_index(int(np.nanargmax(scores)), scores.shape)
@@ -303,8 +310,45 @@ def proof(scene: Scene) -> list[blocks.Number]:
     return numbers
 
 
+def _not_there(scene: Scene) -> list[str]:
+    """What the link asks for and this model, or these sentences, do not have: something else is shown."""
+    layer, head, found = state.get("slayer"), state.get("shead"), []
+    if (layer or 1) > scene.n_layers or (head or 0) >= scene.n_heads:
+        found.append(
+            _(
+                "There is no layer {layer} · head {head} among {layers} layers of {heads} heads; shown is {shown}."
+            ).format(
+                layer=layer or "–",
+                head="–" if head is None else head,
+                layers=scene.n_layers,
+                heads=scene.n_heads,
+                shown=scene.title,
+            )
+        )
+    sizes = {
+        group: len(tokens(side)) for side in "ab" for group, tokens in ((side, scene.tokens), (f"{side}k", scene.keys))
+    }
+    outside = [f"{g}{i}" for g, places in state.get("slines").items() for i in places if i >= sizes[g]]
+    if scene.view == "lines" and outside:
+        found.append(_("These tokens of the link are not in the sentences: {list}").format(list=" ".join(outside)))
+    cell = state.get("scell")
+    if scene.view in ("weight", "steps") and cell:
+        side, i, j = cell
+        first = scene.traces(side)[0]
+        if i >= len(first.tokens) or j >= len(first.keys):
+            found.append(_("The weight {cell} of the link is not in the sentences.").format(cell=f"{side}.{i}.{j}"))
+    if scene.view == "all":
+        chosen = {"slayers": range(1, scene.n_layers + 1), "sheads": range(scene.n_heads)}
+        gone = [n for name, there in chosen.items() for n in state.get(name) if int(n) not in there]
+        if gone:
+            found.append(_("Layers or heads that this model does not have: {list}").format(list=" ".join(gone)))
+    if state.get("spart") != "self" and scene.a.decoder is None:
+        found.append(_("This model has no decoder; shown is its attention to its own sentence."))
+    return found
+
+
 def notes(scene: Scene) -> list[str]:
-    found = []
+    found = _not_there(scene)
     unknown = getattr(scene.model, "unknown", None)
     if scene.name.startswith(TWIN) and unknown and (missing := unknown(state.raw("a") + state.raw("b"))):
         found.append(

@@ -18,7 +18,7 @@ from posviz.ui import blocks, cached, controls, state, waiting
 from posviz.ui.canvas import heads as canvas
 from posviz.ui.lang import N_, _, current, labels
 from posviz.ui.scenes import choose_model, studio
-from posviz.ui.scenes.attention import PART_CELLS
+from posviz.ui.scenes.attention import PART_CELLS, scale_text
 
 KEY = "surgery_canvas"
 STAGES = {"before": N_("intact"), "after": N_("operated"), "change": N_("what changed")}
@@ -236,7 +236,7 @@ def bundle(scene: Scene) -> bytes:
         allowed_d=None if change else layer_a.allowed[i[:, None], i] | layer_b.allowed[j[:, None], j],
         parts_a=None if change else _parts(layer_a),
         parts_b=None if change else _parts(layer_b),
-        scale="1" if layer_a.scale == 1 else f"{1 / layer_a.scale:.4g}",
+        scale=scale_text(layer_a),
         selected=_selected(scene),
         labels=texts,
         alt=_("{stage}: weights of layer {layer} for both sentences").format(

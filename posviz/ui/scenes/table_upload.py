@@ -4,7 +4,7 @@ import streamlit as st
 
 from posviz import tables
 from posviz.ui import blocks, state, table_sources
-from posviz.ui.lang import _
+from posviz.ui.lang import _, current
 
 
 def box(param: str) -> None:
@@ -24,6 +24,9 @@ def box(param: str) -> None:
         max_upload_size=tables.MAX_BYTES // 1_000_000,
         on_change=taken,
     )
+    refusal = st.session_state.get(table_sources.REFUSED)
+    if refusal is not None:  # the page says it too, but this box may lie over it
+        blocks.note(refusal.text(current()))
     blocks.note(
         _("Up to {mb} MB. Nothing in it is executed, and nobody else sees it.").format(mb=tables.MAX_BYTES // 1_000_000)
     )
