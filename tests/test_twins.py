@@ -203,6 +203,10 @@ def test_shipped_weights_give_the_shipped_numbers(name: str) -> None:
     measured = store.results()["twins"][name]
     assert measured["loss"]["each"][0] == pytest.approx(twin.card["held_out_loss"], abs=1e-3)
     assert twin.card["seed"] in measured["seeds"]
+    # every seed behind a spread says how it was made, and was measured again on the same poems
+    for seed, card, loss in zip(measured["seeds"], measured["cards"], measured["loss"]["each"], strict=True):
+        assert f"--seed {seed}" in card["command"] and card["trained_steps"] == twin.card["trained_steps"]
+        assert loss == pytest.approx(card["held_out_loss"], abs=1e-3)
 
 
 def test_results_say_what_they_are() -> None:

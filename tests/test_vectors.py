@@ -112,6 +112,7 @@ class Boom:
         return (exec, ("raise SystemExit('executed')",))
 
 
+OBJECTS = "the file holds Python objects (a pickle), which are never read; save numbers only"
 FILES = [
     (b"x" * 4_000_001, "the file has 4,000,001 bytes; up to 4,000,000 are read"),
     (b"", "the file is neither .npy nor .safetensors"),
@@ -129,9 +130,6 @@ FILES = [
     (b"\xff" * 8 + b"{}", "the file is neither .npy nor .safetensors"),
     (b"\x07" + bytes(7) + b'{"a":1}', "the tensor must be one of F64, F32, F16, BF16, got 1"),
 ]
-
-
-OBJECTS = "the file holds Python objects (a pickle), which are never read; save numbers only"
 
 
 @pytest.mark.parametrize(("data", "sentence"), FILES, ids=range(len(FILES)))

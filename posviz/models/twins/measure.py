@@ -47,7 +47,11 @@ def _seeds(name: str, folder: Path) -> list[int]:
 
 def _twin(trained: Sequence[store.Trained], samples: int) -> dict[str, Any]:
     each = [_one(twin.model, samples) for twin in trained]
-    summary: dict[str, Any] = {"seeds": [twin.model.seed for twin in trained]}
+    told = ("command", "trained_steps", "date", "held_out_loss")
+    summary: dict[str, Any] = {
+        "seeds": [twin.model.seed for twin in trained],
+        "cards": [{key: twin.card[key] for key in told} for twin in trained],
+    }
     for key in ("loss", "loss_characters", "loss_marks", "well_formed", *(f"loss_{name}" for name in LENGTHS)):
         values = [found[key] for found in each]
         summary[key] = {"mean": _short(np.mean(values)), "each": [_short(v) for v in values]}
