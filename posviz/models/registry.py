@@ -75,7 +75,8 @@ def position_kind(key: str) -> str | None:
     if kind == "twin" and colon:
         return store.SPECS[name]().kind if name in store.SPECS else None
     if kind == "local" and colon:
-        return kind_of(models_folder() / name) if name in _local() else None
+        inside = Path(name).name == name and not name.startswith(".")  # as ``_local`` lists them
+        return kind_of(models_folder() / name) if inside else None
     if (kind == "hub" and colon) or not from_environment().folders:
         return None
     return kind_of(Path(key))

@@ -244,3 +244,15 @@ def _write_gguf(gguf, network, source, file, names) -> None:
 
 def test_limits_of_a_server_are_smaller() -> None:
     assert from_environment({"POSVIZ_HOSTED": "1"}).parameters < Limits().parameters
+
+
+def test_how_a_model_tells_the_order_is_known_before_it_is_opened(made, folder, monkeypatch) -> None:
+    assert models.position_kind("local:tiny") == models.position_kind(str(folder / "tiny")) == "absolute"
+    config = made("llama") / "config.json"
+    (folder / "tiny" / "config.json").write_bytes(config.read_bytes())  # a file that has changed is read again
+    assert models.position_kind("local:tiny") == "rotary"
+    assert (models.position_kind("twin:t5"), models.position_kind("twin:rope")) == ("bias", "rotary")
+    for unknown in ("twin:x", "local:..", "local:../tiny", "local:missing", "hub:a/b", "/nowhere", ""):
+        assert models.position_kind(unknown) is None
+    monkeypatch.setenv("POSVIZ_HOSTED", "1")
+    assert models.position_kind(str(folder / "tiny")) is None  # a server looks into no folder that a visitor names

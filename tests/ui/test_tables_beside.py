@@ -40,6 +40,7 @@ def test_a_real_table_on_the_heatmap(fetched) -> None:
     app = open_page("heatmap", lang="en", encoding="learned", compare="trained")
     assert choices(app, "trained table") == ["learned, trained twin", "bert"]  # RoPE has none, T5's is another kind
     assert "bundled twin" in shown(app)
+    assert "untrained: its numbers are 14 times smaller, so on the scale of both it is nearly blank" in shown(app)
     app.session_state["beside"] = "local:bert"
     app.run()
     assert not app.exception and refusals(app) == []

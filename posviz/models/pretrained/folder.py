@@ -6,6 +6,7 @@ Nothing here imports transformers or allocates what a file asks for; safetensors
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +84,19 @@ def look(path: Path) -> Folder:
 
 def kind_of(path: Path) -> str | None:
     """How the model in a folder tells the order, by its config alone; None where that cannot be said."""
+    path = path.expanduser()
     try:
-        config = _json(path.expanduser(), "config.json")
+        return _kind(path, (path / "config.json").stat().st_mtime_ns)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=64)  # a page asks several times a run; a file that has changed is read again
+def _kind(path: Path, _changed: int) -> str | None:
+    try:
+        config = _json(path, "config.json")
         return family_of(config).kind if config else None
-    except (Refusal, OSError):
+    except Refusal:
         return None
 
 

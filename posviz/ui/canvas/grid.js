@@ -7,6 +7,7 @@ const FOOT = 20 // the line of text under a picture on its tile
 const LEAST = 84 // the smallest picture that has room for its name and number
 const ROW = 33 // a score in the panel
 const RAMP = 120 // the scale of the tiles in the legend
+const NAMED = 15 // px of a row or column that a name needs
 const SLOPE = 0.9 // radians: of names too wide for their columns
 const INKS = [[4, 5, 8], [255, 255, 255]] // of text on a tile
 
@@ -342,7 +343,7 @@ class GridView extends View {
     const { g, look, theme } = this
     const [tokens, keys] = [this.tokens[look.side], this.keys[look.side]]
     const [rows, columns] = this.cells()
-    const named = rows > 0 && tokens.length === rows && keys.length === columns && Math.max(rows, columns) <= 16
+    const named = rows > 0 && tokens.length === rows && keys.length === columns && Math.max(rows, columns) * NAMED <= g.large - 60
     ctx.font = this.text(14)
     const widest = (list) => Math.ceil(Math.max(...list.map((t) => ctx.measureText(t).width)))
     const left = named ? Math.min(84, widest(tokens)) + 8 : 0

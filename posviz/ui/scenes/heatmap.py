@@ -15,7 +15,7 @@ from posviz.ui.lang import N_, _
 from posviz.ui.scenes import cells, digits, table_upload
 
 KEY = "heatmap_canvas"
-FAINT = 20  # times smaller than the other picture's: no longer seen beside it
+FAINT = 8  # times smaller than the other picture's: no longer seen beside it
 
 VIEWS = {
     "table": N_("table"),
@@ -160,7 +160,9 @@ def _second(
     spec, dims = setting.spec, setting.dims
     compare = state.get("compare")
     if beside:
-        return table_sources.picture(beside, view, setting.max_len), (_("untrained"), beside.title)
+        # the encoding is chosen already, and a long name would be cut
+        title = _("trained twin") if beside.key.startswith("twin:") else beside.title
+        return table_sources.picture(beside, view, setting.max_len), (_("untrained"), title)
     if compare != "on":
         return None, ("", "")
     offered = compare_knobs(spec)
