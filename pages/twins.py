@@ -2,7 +2,7 @@
 
 from posviz.ui import blocks, shell
 from posviz.ui.lang import _
-from posviz.ui.scenes import twins
+from posviz.ui.scenes import twin_heads, twins
 
 setting = shell.open_page()
 shell.header(
@@ -18,6 +18,7 @@ with shell.guard():
     twins.show(scene)
     shell.proof(twins.proof(scene))
     twins.losses(setting, scene)
+    twin_heads.roles(setting, scene.results.get("twins", {}), scene.names)
     twins.tables(setting, scene)
     for sentence in twins.notes(scene):
         blocks.note(sentence)

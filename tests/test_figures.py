@@ -28,6 +28,10 @@ BEFORE_AFTER = (
     {"A": [3.0, 2.5], "B": [4.0]},
     {"A": ["<b>", "$x$"], "B": ["你"]},
 )
+ROLES = {
+    "none": {"previous": [0.25, 0.5], "marks": [1.0, 0.0]},
+    "rope": {"previous": [0.125, 0.75], "marks": [0.5, 0.25]},
+}
 
 
 def table(values, **options) -> go.Figure:
@@ -56,6 +60,7 @@ def every(dark: bool = False, lang: str = "en") -> dict[str, go.Figure]:
         "clock": figures.rotation_clock(9 * theta, 5 * theta, m=9, n=5, **shown),
         "losses": figures.loss_by_position({"rope": np.arange(40) / 9.0}, trained_len=20, **shown),
         "before_after": figures.losses_before_after(*BEFORE_AFTER, **shown),
+        "roles": figures.head_roles(ROLES, {"previous": 0.1, "marks": 0.2}, ["0", "1"], chosen=(1, 0), **shown),
     }
 
 
@@ -188,9 +193,10 @@ def test_hostile_texts_stay_texts_in_every_place():
         ),
         figures.score_parts({told: 1.0}, title=told, parameters=told),
         figures.rotation_clock([1.0], [2.0], title=told, parameters=told),
+        figures.head_roles({told: {told: [0.5]}}, {told: 0.1}, [told], title=told, parameters=told),
     ]
     ours = re.compile(
-        r"</?(b|span|extra|br)( style='color:rgb\([\d, ]+\)')?>|%\{(x|y|z|text|customdata(\[\d\])?)(:\.\d[gf])?\}"
+        r"</?(b|span|extra|br)( style='color:rgb\([\d, ]+\)')?>|%\{(x|y|z|text|hovertext|customdata(\[\d\])?)(:\.\d[gf%])?\}"
     )
     for figure in made:
         texts = [t for t in _strings(figure.to_plotly_json()) if not t.startswith("data:image")]
@@ -757,3 +763,46 @@ def test_losses_need_a_token_each() -> None:
     before, after, pieces = BEFORE_AFTER
     got = message(figures.losses_before_after, before, after, {**pieces, "A": ["x"]})
     assert got == "there must be one token for each of the 2 losses of A, got 1"
+
+
+def test_every_head_is_a_dot_at_its_share() -> None:
+    strongest = {name: {"previous": [0.5, 0.9], "marks": [1.0, 0.5]} for name in ROLES}
+    figure = figures.head_roles(
+        ROLES, {"previous": 0.1, "marks": 0.2}, ["first", "second"], strongest=strongest, chosen=(1, 0)
+    )
+    of = {
+        mode: [trace for trace in figure.data if trace.mode == mode and trace.marker.color != "rgba(0,0,0,0)"]
+        for mode in ("markers", "lines", "text")
+    }
+    drawn = [(trace.xaxis, *trace.x, set(trace.y)) for trace in of["markers"]]
+    assert drawn == [("x", 0.25, 0.5, {0}), ("x", 0.125, 0.75, {1}), ("x2", 1.0, 0.0, {0}), ("x2", 0.5, 0.25, {1})]
+    assert [list(trace.customdata[1]) for trace in of["markers"]] == [[0, 1], [1, 1], [0, 1], [1, 1]]
+    assert [list(trace.marker.size) for trace in of["markers"]] == [[9, 13], [9, 13], [13, 9], [13, 9]]
+    assert [list(trace.x) for trace in of["lines"]] == [[0.5, 0.9], [0.5, 0.9], [0.5, 1.0], [0.5, 1.0]]
+    # the number stands right of the bar, or of the dot where that lies further right
+    assert [(trace.text[0], *trace.x) for trace in of["text"]] == [
+        ("50 &#37;", pytest.approx(0.98)),
+        ("75 &#37;", pytest.approx(0.98)),
+        ("100 &#37;", pytest.approx(1.08)),
+        ("50 &#37;", pytest.approx(1.08)),
+    ]
+    rings = [(t.xaxis, *t.x, *t.y) for t in figure.data if t.marker.color == "rgba(0,0,0,0)"]
+    assert rings == [("x", 0.125, 1), ("x2", 0.5, 1)]
+    assert [(shape.xref, shape.x0) for shape in figure.layout.shapes] == [("x", 0.1), ("x2", 0.2)]
+    assert "dotted: even attention, 10 &#37;" in [note.text for note in figure.layout.annotations]
+
+
+@pytest.mark.parametrize(
+    ("shares", "chance", "expected"),
+    [
+        ({}, {"previous": 0.1}, "there must be at least one model and one role, got 0 and 1"),
+        ({"rope": {}}, {}, "there must be at least one model and one role, got 1 and 0"),
+        (
+            {"rope": {"previous": [0.1]}},
+            {"previous": 0.1},
+            "rope must have one share of previous for each of the 2 heads, got 1",
+        ),
+    ],
+)
+def test_head_roles_refuse(shares, chance, expected) -> None:
+    assert message(figures.head_roles, shares, chance, ["0", "1"]) == expected

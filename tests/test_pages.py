@@ -11,10 +11,11 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from posviz import encodings
-from posviz.models.twins import sample, store
+from posviz.models.twins import measure, sample, store
 from posviz.ui import params, shell
 from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
+from posviz.ui.scenes import twin_heads
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("order", "heatmap", "similarity", "rotation", "rope", "check", "attention", "tables", "compare", "myths")
@@ -310,6 +311,25 @@ def test_twins_write_and_are_kept() -> None:
     for poem in namespace["values"].values():
         lines = [words + mark for words, mark in sample.lines(poem)]
         assert all(line.replace("明月", "", 1) in flat for line in lines)
+
+
+def test_a_head_of_a_twin_is_said_and_leads_to_the_studio() -> None:
+    hint = "Click a dot: the same head in every panel, and a way to it in the Studio."
+    assert hint in shown(open_page("twins", lang="en"))
+    head = store.results()["twins"]["rope"]["heads"][4 + 3]
+    assert (head["layer"], head["head"]) == (1, 3)
+    app = open_page("twins", lang="en", smodel="twin:rope", slayer="2", shead="3")
+    assert not app.exception and hint not in shown(app)
+    best = max((name for name in measure.ROLES), key=lambda name: head[name]["share"] - head[name]["chance"])
+    share, error, chance = (head[best][key] for key in ("share", "error", "chance"))
+    said = f"RoPE, layer 2, head 3: {twin_heads.ROLE_NAMES[best]} {100 * share:.0f} % ± {200 * error:.1f} % (even attention {100 * chance:.0f} %); "
+    assert said in shown(app)
+    for given in (
+        {"smodel": "twin:rope"},
+        {"smodel": "untrained", "slayer": "1", "shead": "0"},
+        {"slayer": "9", "shead": "0", "smodel": "twin:rope"},
+    ):
+        assert hint in shown(open_page("twins", lang="en", **given))
 
 
 @pytest.mark.parametrize(

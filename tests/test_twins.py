@@ -215,7 +215,17 @@ def test_results_say_what_they_are() -> None:
     for twin in found["twins"].values():
         assert len(twin["by_position"]) == 128  # sixteen lines of seven and their marks
         assert len(twin["heads"]) == 12
+        for role, each in twin["strongest"].items():
+            assert len(each) == len(twin["seeds"]) and each[0] == max(head[role]["share"] for head in twin["heads"])
         assert 0 <= twin["well_formed"]["mean"] <= 1
+
+
+@pytest.mark.parametrize("prompt", store.results()["written"], ids=lambda prompt: prompt["form"])
+def test_what_the_page_begins_with_is_what_the_twins_write(prompt) -> None:
+    asked = {key: value for key, value in prompt.items() if key != "texts"}
+    assert asked in measure.PROMPTS and set(prompt["texts"]) == set(SHIPPED)
+    for name, text in prompt["texts"].items():
+        assert "".join(sample.write(store.load(name).model, **asked)) == text
 
 
 def test_heads_measured_again() -> None:

@@ -16,11 +16,13 @@ from posviz.figures.curves import similarity_curves
 from posviz.figures.heads import attention_difference, attention_heads
 from posviz.figures.losses import loss_by_position, losses_before_after
 from posviz.figures.parts import score_parts
+from posviz.figures.roles import head_roles
 from posviz.figures.tables import heatmap
 
 __all__ = [
     "attention_difference",
     "attention_heads",
+    "head_roles",
     "heatmap",
     "loss_by_position",
     "losses_before_after",

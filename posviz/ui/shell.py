@@ -122,6 +122,11 @@ def _start_again_once() -> None:
         st.rerun()
 
 
+def page(name: str) -> st.Page:
+    """A page by its name, to switch to."""
+    return next(page for page, info in zip(_pages(), PAGES, strict=False) if info.name == name)
+
+
 def open_page() -> state.Setting:
     """First line of every page.
 

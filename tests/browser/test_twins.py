@@ -64,6 +64,22 @@ def test_writing_can_be_stopped_and_taken_up_again(visit) -> None:
     assert whole != part
 
 
+def test_a_dot_opens_its_head_in_the_studio(visit) -> None:
+    one = visit("/twins?lang=en")
+    one.page.locator(".st-key-twins_heads .main-svg").first.wait_for()
+    dot = one.page.locator(".st-key-twins_heads .point").last  # a head of the last twin, by its share on punctuation
+    dot.scroll_into_view_if_needed()
+    box = dot.bounding_box()
+    one.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    one.until("() => pv.idle() && new URL(location).searchParams.get('shead') !== null")
+    params = one.ask("() => Object.fromEntries(new URL(location).searchParams)")
+    assert params["smodel"] == f"twin:{store.available()[-1]}" and params["sview"] == "head"
+    one.page.get_by_role("link", name="look at this head →").click()
+    one.until("() => location.pathname === '/studio' && pv.idle() && pv.picture()")
+    one.until_params(slayer=params["slayer"], shead=params["shead"], smodel=params["smodel"])
+    assert one.ask("() => document.querySelectorAll('.pv-refusal').length") == 0
+
+
 def test_the_page_is_for_everybody(visit, subtests) -> None:
     one = visit("/twins?lang=en&a=%E9%BE%98", still=True)
     one.assert_for_everybody(subtests)

@@ -20,6 +20,8 @@ from posviz.models.twins.model import SPECS, Twin, losses
 SAMPLES = 1000
 HEAD_POEMS = 200
 LENGTHS = {"1x": (0, 34), "2x": (34, 66), "4x": (66, 130)}  # tokens that come at these positions
+# What the page begins with, written beforehand: a lecture does not wait for it.
+PROMPTS = [{"opening": "春", "form": form, "temperature": 0.8, "seed": 0} for form in ("quatrain", "verse", "song")]
 ROLES = ("previous", "first", "self", "column", "rhyme", "marks")
 
 
@@ -34,6 +36,10 @@ def measure(folder: Path, out: Path, samples: int = SAMPLES) -> dict[str, Any]:
         "temperature": 1.0,
         "held_out": {form: len(corpus.poems("held_out", form)) for form in ("quatrain", "verse2", "verse4")},
         "lengths": {name: list(span) for name, span in LENGTHS.items()},
+        "written": [
+            {**prompt, "texts": {name: "".join(sample.write(twins[name][0].model, **prompt)) for name in found}}
+            for prompt in PROMPTS
+        ],
         "twins": found,
     }
     out.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", "utf-8")
@@ -56,8 +62,10 @@ def _twin(trained: Sequence[store.Trained], samples: int) -> dict[str, Any]:
         values = [found[key] for found in each]
         summary[key] = {"mean": _short(np.mean(values)), "each": [_short(v) for v in values]}
     summary["by_position"] = [_short(v, 3) for v in np.mean([found["by_position"] for found in each], axis=0)]
-    # Heads have no order that two seeds share, so they are those of the shipped twin.
-    summary["heads"] = heads(trained[0].model)
+    # Heads have no order that two seeds share: all of the shipped twin, and the strongest of each seed.
+    by_seed = [heads(twin.model) for twin in trained]
+    summary["heads"] = by_seed[0]
+    summary["strongest"] = {role: [max(head[role]["share"] for head in found) for found in by_seed] for role in ROLES}
     if trained[0].name == "learned":
         summary["table"] = learned_table(trained[0].model)
     return summary

@@ -13,7 +13,8 @@ from posviz.text import visible
 from posviz.types import AttentionTrace, Refusal, Text
 from posviz.ui import blocks, cached, controls, save, shell, state
 from posviz.ui.canvas import heads as canvas
-from posviz.ui.lang import N_, _, labels
+from posviz.ui.lang import _, labels
+from posviz.ui.scenes.twin_heads import ROLE_NAMES
 
 KEY = "attention_canvas"
 PART_CELLS = 1_000_000  # numbers of score parts that travel; beyond, only weights do
@@ -114,16 +115,6 @@ def encoding_bar() -> None:
 
 def badge(setting: state.Setting, scene: Scene) -> str:
     return scene.twin.badge(setting.lang) if scene.twin else shell.untrained(setting)
-
-
-ROLE_NAMES = {
-    "previous": N_("the character before"),
-    "first": N_("the start"),
-    "self": N_("the character itself"),
-    "column": N_("the same place in the line before"),
-    "rhyme": N_("earlier line ends, from a line end"),
-    "marks": N_("punctuation"),
-}
 
 
 def notes(scene: Scene) -> list[str]:

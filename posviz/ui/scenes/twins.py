@@ -94,7 +94,7 @@ def build(setting: state.Setting) -> Scene:
 def show(scene: Scene) -> None:
     """Every twin's poem; those not yet written appear character by character, until somebody stops them."""
     place, below = st.empty(), st.empty()
-    kept = {name: text for name in scene.names if (text := _KEPT.get(scene.key(name))) is not None}
+    kept = {name: text for name in scene.names if (text := _kept(scene, name)) is not None}
     missing = [name for name in scene.names if name not in kept]
     of, begun = st.session_state.get("_partial", (None, {}))
     texts = dict.fromkeys(scene.names, "") | (begun if of == scene.key("") else {}) | kept
@@ -115,6 +115,15 @@ def show(scene: Scene) -> None:
             _draw(place, scene, texts, set(grown))
         _draw(place, scene, texts, set())
         below.empty()
+
+
+def _kept(scene: Scene, name: str) -> str | None:
+    """A finished text: of this server, else one that was written with the weights, so that a lecture begins at once."""
+    if (text := _KEPT.get(scene.key(name))) is not None:
+        return text
+    asked = {"opening": scene.opening, "form": scene.form, "temperature": scene.temperature, "seed": scene.dice}
+    shipped = (prompt["texts"] for prompt in scene.results.get("written", []) if asked.items() <= prompt.items())
+    return next(shipped, {}).get(name)
 
 
 def _stop(key: tuple | None) -> None:
