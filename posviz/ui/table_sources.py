@@ -60,7 +60,8 @@ def names() -> dict[str, str]:
     found |= {entry.key: entry.title(lang) for entry in _fetched()}
     found |= {name: shown(name) for name in asked.names() if _what(name) in ROWS and name not in found}
     if UPLOAD in st.session_state or REFUSED in st.session_state:
-        found["upload"] = _("your own")
+        kept = st.session_state.get(UPLOAD)
+        found["upload"] = _("your file {name}").format(name=shown(kept.name, 24)) if kept else _("your file")
     return found
 
 

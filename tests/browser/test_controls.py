@@ -110,8 +110,8 @@ SCENES = {
         [
             ("kind", "dot", segment("w_kind", 0)),
             ("kind", "scaled", segment("w_kind", 2)),
-            ("with", "sinusoidal,learned,rope,alibi,t5", pills("encodings", "w_with", 4)),
-            ("head", "2", in_popover("encodings", number("w_head", "2"))),
+            ("with", "sinusoidal,learned,rope,alibi,t5", pills("curves", "w_with", 4)),
+            ("head", "2", in_popover("curves", number("w_head", "2"))),
             ("p", "69", lambda one: (one.canvas.focus(), [one.page.keyboard.press("ArrowRight") for _ in range(5)])),
         ],
     ),

@@ -63,7 +63,7 @@ def test_the_pointer_moves_the_row_and_a_click_keeps_it(visit) -> None:
 def test_which_curves_and_which_similarity(visit) -> None:
     one = visit("/similarity?lang=en", **WIDE)
     assert one.canvas.get_attribute("aria-label") == "Similarity against distance for sinusoidal, learned, RoPE, ALiBi"
-    one.page.get_by_test_id("stPopover").get_by_role("button", name="encodings").click()
+    one.page.get_by_test_id("stPopover").get_by_role("button", name="curves").click()
     with one.changing("picture"):
         one.widget("w_with").get_by_text("RoPE", exact=True).click()
         one.until_params(**{"with": "sinusoidal,learned,alibi"})

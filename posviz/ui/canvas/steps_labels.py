@@ -65,7 +65,7 @@ LABELS: dict[str, str] = {
     "step_3": N_("scale"),
     "step_4": N_("bias"),
     "step_5": N_("mask"),
-    "step_6": N_("softmax by rows"),
+    "step_6": N_("row softmax"),
     "step_7": N_("weighted sum"),
     "step_8": N_("concatenate"),
     "step_9": N_("mix heads"),

@@ -106,7 +106,9 @@ def encoding_bar() -> None:
         controls.pick("model", _("model"), names, shown="twin" if twin else "untrained", collapsed=True)
     if twin and trained:
         layers = range(1, store.load(trained[0]).n_layers + 1)
-        controls.pick("layer", _("layer"), {n: _("layer {n}").format(n=n) for n in layers}, collapsed=True)
+        controls.pick(
+            "layer", _("layer"), {n: _("layer {n}").format(n=n) if n == 1 else str(n) for n in layers}, collapsed=True
+        )
     names = controls.encoding_names(trained) if twin and trained else controls.basic_names()
     controls.pick("encoding", _("position encoding"), names, at="_page", collapsed=True)
     if not twin:

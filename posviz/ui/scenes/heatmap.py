@@ -213,7 +213,7 @@ def toolbar(setting: state.Setting) -> None:
         if state.get("compare") == "trained":
             controls.pick("beside", _("trained table"), offered_tables, style="select", collapsed=True, width=240)
             if table_sources.WHAT[spec.name] == "position":
-                with st.popover(_("your own table")):
+                with table_upload.popover(_("upload a table"), "beside"):
                     table_upload.box("beside")
     controls.pick("compare", _("compare"), choices, collapsed=True)
 

@@ -104,8 +104,8 @@ def claim() -> str:
 def toolbar(setting: state.Setting) -> None:
     """Which similarity, which encodings, which head."""
     names = controls.encoding_names(DRAWN)
-    with st.popover(_("encodings")):
-        controls.several("with", _("curves"), names)
+    with table_upload.popover(_("curves"), "beside"):
+        controls.several("with", _("encodings"), names)
         name = _chosen_name(setting)
         tables = {OFF: _("none"), **table_sources.fitting(*_whats(name))}
         controls.pick("beside", _("a trained table"), tables, style="select", shown=_beside(name))

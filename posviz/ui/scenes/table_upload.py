@@ -1,10 +1,24 @@
 """The box for a table of one's own, wherever a table can be chosen."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import streamlit as st
 
 from posviz import tables
 from posviz.ui import blocks, state, table_sources
 from posviz.ui.lang import _, current
+
+
+@contextmanager
+def popover(label: str, param: str) -> Iterator[None]:
+    """Where :func:`box` stands; it closes when a table was taken, so that its picture is seen."""
+    with st.popover(label, key=_place(param), on_change="rerun"):
+        yield
+
+
+def _place(param: str) -> str:
+    return f"w_{param}_place"
 
 
 def box(param: str) -> None:
@@ -16,6 +30,8 @@ def box(param: str) -> None:
         if file is not None:  # taken away from the box, it is still shown
             table_sources.take(file.name, file.getvalue())
             state.put(param, "upload")
+            if table_sources.REFUSED not in st.session_state:
+                st.session_state[_place(param)] = False
 
     st.file_uploader(
         _("your own table: one row for each position"),

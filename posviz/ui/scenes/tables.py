@@ -39,7 +39,7 @@ def toolbar(setting: state.Setting) -> None:
     names = table_sources.names()
     controls.pick("table", _("table"), names, style="select", collapsed=True, width=300)
     controls.pick("tview", _("picture"), {"rows": _("its rows"), "alike": _("how alike they are")}, collapsed=True)
-    with st.popover(_("your own table")):
+    with table_upload.popover(_("upload a table"), "table"):
         table_upload.box("table")
     kept = st.session_state.get(UPLOAD)
     if state.raw("table") == "upload" and kept is not None and len(kept.found) > 1:

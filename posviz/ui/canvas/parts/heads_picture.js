@@ -152,8 +152,9 @@ class HeadsPicture extends View {
     const { data, label } = this
     const h = this.open
     const shown = data.sentences.filter((s) => data.cells(s))
-    const wanted = g.room >= 1080 && shown.length > 1 ? 3 : g.room >= 540 ? 2 : 1
-    const gap = 40
+    const three = shown.length > 1 && (g.room >= 1080 || this.numbersFit(shown, (g.room - this.spill(g) - 48) / 3))
+    const wanted = three ? 3 : g.room >= 540 ? 2 : 1
+    const gap = three && g.room < 1080 ? 24 : 40
     const free = g.room - this.spill(g) - (wanted - 1) * gap
     const widths = shown.length === 1 && wanted === 2 ? [free * 0.6, free * 0.4] : Array(wanted).fill(free / wanted)
     const left = (k) => widths.slice(0, k).reduce((sum, w) => sum + w + gap, 0)
@@ -175,6 +176,10 @@ class HeadsPicture extends View {
     }
     g.across = 1
     g.bottom = this.layoutParts(g, h, shown, y)
+  }
+  // Whether tiles of this width have cells large enough for numbers: then all of A, B and A − B is seen at once.
+  numbersFit(shown, tile) {
+    return shown.every((s) => (tile - this.tokenRoom(s) - 8) / this.data.longest(s) >= NUMBER_CELL)
   }
   chartBox(kind, x, y, w, h) {
     this.ctx.font = this.text(15, '600')

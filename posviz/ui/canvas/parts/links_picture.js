@@ -1,6 +1,7 @@
 // The link view's geometry and drawing, for links.js. Needs parts/labels.js and parts/links_data.js.
 const LINKS_TALL = 640 // of the columns; more tokens than fit scroll inside
 const LINKS_HEAD = 74 // above the columns: the sentence's name, the headings
+const LINES_WIDE = 90 // of the lines, at least
 const STRIP = 14 // a column's scroll bar, with its weights in small
 const PART = { q: '', k: '_keys' } // a column's name in the look
 
@@ -30,13 +31,22 @@ class LinksPicture extends View {
   }
   panel(side, { x, y, w, h, pitch }) {
     const long = { q: side.q.length * pitch > h + 1, k: side.k.length * pitch > h + 1 }
-    const numbers = w >= 420 ? 96 : 50
+    const strips = (long.q ? STRIP + 6 : 0) + (long.k ? STRIP + 6 : 0)
+    const room = w - strips - LINES_WIDE
+    // Long words come before large type, and before the bars beside the numbers.
+    const fits = (size, numbers) => {
+      this.ctx.font = this.text(size, '600')
+      const widest = ['q', 'k'].map((c) => Math.max(40, ...side.tokens(c).map((t) => this.ctx.measureText(t).width + 20)))
+      const rest = room - 2 * numbers
+      return { size, numbers, widest, cut: widest[0] + widest[1] > rest ? Math.max(44, rest / 2) : Infinity }
+    }
+    const large = this.size(pitch)
+    const ways = (w >= 420 ? [[large, 96], [large, 50], [15, 50]] : [[large, 50], [15, 50]]).map((way) => fits(...way))
+    const { size, numbers, widest, cut } = ways.find((way) => way.cut === Infinity) ?? ways.at(-1)
     const edge = { q: numbers + (long.q ? STRIP + 6 : 0), k: numbers + (long.k ? STRIP + 6 : 0) }
-    this.ctx.font = this.text(this.size(pitch), '600')
-    const room = Math.max(44, (w - edge.q - edge.k) * 0.3)
-    const wide = (list) => clamp(Math.max(20, ...list.map((t) => this.ctx.measureText(t).width + 18)), 40, room)
-    const [left, right] = [x + edge.q + wide(side.q), x + w - edge.k - wide(side.k)]
-    return { side, x, y, w, h, pitch, long, edge, left, right, numbers, bar: numbers > 60 ? numbers - 56 : 0, thick: this.thick(pitch) }
+    const [wideQ, wideK] = widest.map((wide) => Math.min(wide, cut))
+    const [left, right] = [x + edge.q + wideQ, x + w - edge.k - wideK]
+    return { side, x, y, w, h, pitch, size, long, edge, left, right, numbers, bar: numbers > 60 ? numbers - 56 : 0, thick: this.thick(pitch) }
   }
   thick(pitch) { return clamp(pitch * 0.28, 5, 12) }
   size(pitch) { return pitch < 26 ? 15 : clamp(Math.round(pitch * 0.46), 16, 20) }
@@ -174,7 +184,7 @@ class LinksPicture extends View {
   }
   drawToken(ctx, panel, column, n, focus, number) {
     const { theme, look } = this
-    const { side, pitch, left, right, edge } = panel
+    const { side, pitch, size, left, right, edge } = panel
     const y = this.yOf(panel, column, n)
     const alone = (column === 'q' ? focus.queries : focus.keys).includes(n)
     const chosen = look[side.name + PART[column]].includes(n)
@@ -190,7 +200,7 @@ class LinksPicture extends View {
       ctx.strokeRect(outer + 1, y - pitch / 2 + 1.5, inner - outer - 2, pitch - 3)
     }
     const [x, align] = column === 'q' ? [left - 8, 'right'] : [right + 8, 'left']
-    const style = { size: this.size(pitch), weight: alone ? '600' : 'normal', colour: masked ? theme.faint : theme.text }
+    const style = { size, weight: alone ? '600' : 'normal', colour: masked ? theme.faint : theme.text }
     this.write(ctx, side.tokens(column)[n], x, y, { ...style, align, max: inner - outer - 12 })
     if (number !== undefined) this.drawNumber(ctx, panel, column, y, masked ? null : number)
   }
