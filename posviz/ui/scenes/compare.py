@@ -21,7 +21,7 @@ ENTERS = {
     "bias": N_("score"),
 }
 NATURE = {"absolute": N_("absolute"), "relative": N_("relative"), "content": N_("content")}
-SHARING = {"": "", "model": N_("a model"), "layer": N_("a layer")}
+SHARING = {"": "", "model": N_("/ model"), "layer": N_("/ layer")}
 SORT = {
     "registry": N_("usual order"),
     "name": N_("name"),

@@ -49,7 +49,7 @@ def toolbar() -> None:
 def choosers() -> None:
     """The two models and the length, in one row; below the header, above the picture."""
     layers = _layers()
-    a, b, length, *rest = st.columns([4, 4, 2, 2] if layers else [5, 5, 3], vertical_alignment="bottom")
+    a, b, length, *rest = st.columns([4, 4, 2, 2] if layers else [10, 10, 5], vertical_alignment="bottom")
     with a:
         _chooser("A", "ra")
     with b:
