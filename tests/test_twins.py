@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 from torch.nn import functional
 
 from posviz import attention
+from posviz.models.twins import __main__ as command
 from posviz.models.twins import corpus, measure, sample, store, train
 from posviz.models.twins.model import SPECS, Config, Twin, losses
 from posviz.types import Refusal
@@ -226,6 +227,15 @@ def test_what_the_page_begins_with_is_what_the_twins_write(prompt) -> None:
     assert asked in measure.PROMPTS and set(prompt["texts"]) == set(SHIPPED)
     for name, text in prompt["texts"].items():
         assert "".join(sample.write(store.load(name).model, **asked)) == text
+
+
+def test_nothing_trained_is_nothing_measured(tmp_path, monkeypatch) -> None:
+    out = tmp_path / "results.json"
+    monkeypatch.setattr("sys.argv", ["twins", "measure", "--folder", str(tmp_path), "--out", str(out)])
+    with pytest.raises(SystemExit) as caught:
+        command.main()
+    assert str(caught.value) == (f"no trained twin is in {tmp_path}: `python -m posviz.models.twins train` makes them")
+    assert not out.exists()
 
 
 def test_heads_measured_again() -> None:

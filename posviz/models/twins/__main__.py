@@ -20,7 +20,7 @@ def main() -> None:
     one.add_argument("--threads", type=int, default=2)
     one.add_argument("--folder", type=Path, default=Path("build/twins"))
     all_ = commands.add_parser("measure", help="measure all trained twins of a folder and write results.json")
-    all_.add_argument("--folder", type=Path, default=store.WEIGHTS)
+    all_.add_argument("--folder", type=Path, default=Path("build/twins"))
     all_.add_argument("--out", type=Path, default=store.RESULTS)
     text = commands.add_parser("write", help="let a twin go on with an opening")
     text.add_argument("opening")
@@ -33,6 +33,8 @@ def main() -> None:
 
 
 def _measure(given: argparse.Namespace) -> None:
+    if not store.available(given.folder):
+        raise SystemExit(f"no trained twin is in {given.folder}: `python -m posviz.models.twins train` makes them")
     measure.measure(given.folder, given.out)
     _say(f"{given.out} written")
 
