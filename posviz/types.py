@@ -101,7 +101,7 @@ def real_number(name: str, value: Any, low: float, high: float, *, above: bool =
         raise Refusal(
             Text(
                 "`{name}` must be a finite number {lower} and {upper}, got {got}",
-                "`{name}` 必须是{lower}、{upper}的有限数，现在是 {got}",
+                "`{name}` 必须是{lower}、{upper} 的有限数，现在是 {got}",
             ),
             field=name,
             name=name,

@@ -314,7 +314,7 @@ def test_twins_write_and_are_kept() -> None:
 
 
 def test_a_head_of_a_twin_is_said_and_leads_to_the_studio() -> None:
-    hint = "Click a dot: the same head in every panel, and a way to it in the Studio."
+    hint = "Click a dot: the same head in every panel, and a way to its weights."
     assert hint in shown(open_page("twins", lang="en"))
     head = store.results()["twins"]["rope"]["heads"][4 + 3]
     assert (head["layer"], head["head"]) == (1, 3)

@@ -108,7 +108,7 @@ class Cope(Encoding):
                     "mean position of the first key, seen from token {n}", "从第 {n} 个词元看第一个键，平均位置"
                 ).filled(n=n),
                 float(counted[:, -1, 0].mean()),
-                Text("{n} for a plain count", "逐个数是 {n}").filled(n=n),
+                Text("{n} for a plain count", "若每个词元都数，则为 {n}").filled(n=n),
             ),
             Claim(
                 Text("largest step of the position towards the query", "朝查询每近一步，位置的最大变化"),

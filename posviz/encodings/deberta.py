@@ -72,7 +72,7 @@ class Deberta(Encoding):
     sharing: ClassVar[str] = "layer"
     starts: ClassVar[Text] = Text(
         "The table and both projections start as N(0, 0.02²), as in the authors' code.",
-        "表格和两个投影都从 N(0, 0.02²) 开始，与作者的代码相同。",
+        "表和两个投影都从 N(0, 0.02²) 开始，与作者的代码相同。",
     )
     used_by: ClassVar[tuple[Model, ...]] = (Model("DeBERTa", "2006.03654"), Model("DeBERTaV3", "2111.09543"))
 

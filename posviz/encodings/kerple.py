@@ -32,7 +32,7 @@ class Kerple(Encoding):
     name: str = field(default="kerple", init=False)
     kernel: str = knob(
         "log",
-        Text("kernel", "核"),
+        Text("kernel", "核函数"),
         Text(
             "log: falls ever more slowly; power: r2 = 1 falls like ALiBi.",
             "对数：越远降得越慢；幂：r2 = 1 时与 ALiBi 相同。",

@@ -31,7 +31,7 @@ class Learned(Encoding):
     std: float = knob(
         0.02,
         Text("std of the start values", "初始标准差"),
-        Text("Spread of the untrained table; BERT and GPT-2 use 0.02.", "未训练表格的标准差；BERT 和 GPT-2 用 0.02。"),
+        Text("Spread of the untrained table; BERT and GPT-2 use 0.02.", "未训练的表的标准差；BERT 和 GPT-2 用 0.02。"),
         low=1e-6,  # not 0: far below, float32 would silently round the table to nothing
         high=10.0,
     )
@@ -64,7 +64,7 @@ class Learned(Encoding):
     sharing: ClassVar[str] = "model"
     starts: ClassVar[Text] = Text(
         "The table starts as N(0, std²); BERT and GPT-2 start with 0.02.",
-        "表格从 N(0, std²) 开始；BERT 和 GPT-2 用 0.02。",
+        "表从 N(0, std²) 开始；BERT 和 GPT-2 用 0.02。",
     )
     used_by: ClassVar[tuple[Model, ...]] = (
         Model("BERT", "1810.04805"),
@@ -90,7 +90,7 @@ class Learned(Encoding):
                 weight.numel() == rows * module.dims.d_model,
             ),
             Claim(
-                Text("spread of the untrained table", "未训练表格的标准差"),
+                Text("spread of the untrained table", "未训练的表的标准差"),
                 float(weight.std(correction=0)),
                 Text("drawn with {std}", "按 {std} 抽取").filled(std=f"{self.std:g}"),
             ),

@@ -56,7 +56,7 @@ class RelativeWaves(Encoding):
             Claim(
                 Text(
                     "bias of three tokens, here and 10,000 positions further on: largest change",
-                    "三个词元整体后移 10,000 位时偏置的最大变化",
+                    "三个词元整体平移 10,000 位时偏置的最大变化",
                 ),
                 change,
                 Text("should be 0", "应为 0"),

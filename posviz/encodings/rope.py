@@ -129,7 +129,7 @@ class Rope(Encoding):
             Claim(
                 Text(
                     "score of q and k 3 apart, here and 10,000 positions further on, largest change",
-                    "相隔 3 的 q 与 k，整体后移 10,000 位时分数的最大变化",
+                    "相隔 3 的 q 与 k，整体平移 10,000 位时分数的最大变化",
                 ),
                 change,
                 Text("should be 0", "应为 0"),

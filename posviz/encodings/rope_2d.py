@@ -126,7 +126,7 @@ class Rope2D(Encoding):
                 norm < 1e-9,
             ),
             Claim(
-                Text("pairs that turn by the row, and as many by the column", "按行旋转的维度对数，按列的同样多"),
+                Text("pairs that turn by the row, and as many by the column", "按行旋转的维度对个数，按列的同样多"),
                 e // 4,
                 Text("d_head / 4 = {n}", "d_head / 4 = {n}").filled(n=e // 4),
             ),

@@ -43,7 +43,7 @@ class Sandwich(Encoding):
     summary: ClassVar[Text] = Text(
         "The dot product of two sinusoidal positions is added to the score, weaker from head to head: "
         "a bias with a temporal decay and nothing to train. It cannot tell left from right.",
-        "把两个正弦位置编码的点积加到分数上，每个头强弱不同：随距离衰减，不用训练。它分不清左右。",
+        "把两个正弦位置编码的点积加到分数上，强度逐头减弱：随距离衰减，不用训练。它分不清左右。",
     )
     formula: ClassVar[str] = r"b_h(m,n) = \frac{1}{8h/H}\sum_{i=1}^{\bar d/2}\cos\frac{m-n}{\mathrm{base}^{2i/\bar d}}"
     paper: ClassVar[Paper] = Paper(

@@ -77,7 +77,8 @@ class Shaw(Encoding):
             ),
             Claim(
                 Text(
-                    "bias at distance K, K + 1 and K + 1000: largest difference", "距离 K、K+1、K+1000 处偏置的最大差"
+                    "bias at distance K, K + 1 and K + 1000: largest difference",
+                    "距离 K、K + 1、K + 1000 处偏置的最大差",
                 ),
                 float(far.max() - far.min()),
                 Text("should be 0", "应为 0"),

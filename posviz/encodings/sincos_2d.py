@@ -119,7 +119,7 @@ class SinCos2D(Encoding):
             Claim(
                 Text("one step down plus one step right, minus the diagonal step", "下一步加右一步，减去斜着一步"),
                 apart,
-                Text("should be 0: the axes add up", "应为 0：两个轴相加"),
+                Text("should be 0: the axes add up", "应为 0：两轴的作用可相加"),
                 apart < 1e-9,
             ),
         ]

@@ -54,7 +54,7 @@ class Sinusoidal(Encoding):
     title: ClassVar[Text] = Text("sinusoidal", "正弦")
     summary: ClassVar[Text] = Text(
         "Every pair of dimensions is a clock hand that turns with its own speed; the table is computed, not learned.",
-        "每两维是一根表针，各有各的转速；整张表由公式算出，不用训练。",
+        "每两维是一根指针，各有各的转速；整张表由公式算出，不用训练。",
     )
     formula: ClassVar[str] = (
         r"PE_{p,2i}=\sin\frac{p}{\mathrm{base}^{2i/d}},\quad PE_{p,2i+1}=\cos\frac{p}{\mathrm{base}^{2i/d}}"

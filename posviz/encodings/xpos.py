@@ -57,7 +57,7 @@ class XPos(Encoding):
     summary: ClassVar[Text] = Text(
         "RoPE whose pairs also shrink with distance, fast pairs more: earlier keys fade instead of rippling. "
         "Keys after the query grow, so it wants the causal mask.",
-        "旋转的同时，每对维度随距离缩小，转得快的缩得多：越早的键越弱。查询之后的键反而变大，所以要配因果掩码。",
+        "旋转的同时，每对维度随距离缩小，转得快的缩得多：越早的键越弱，而不是时强时弱地起伏。查询之后的键反而变大，所以要配因果掩码。",
     )
     formula: ClassVar[str] = (
         r"q_m^\top k_n \to \sum_i \zeta_i^{(m-n)/S}\,(q_m^{(i)})^\top R_{(n-m)\theta_i}\,k_n^{(i)},"
@@ -122,7 +122,7 @@ class XPos(Encoding):
             Claim(
                 Text(
                     "score of q and k 3 apart, here and 4,000 positions further on, change",
-                    "相隔 3 的 q 与 k，整体后移 4,000 位时分数的变化",
+                    "相隔 3 的 q 与 k，整体平移 4,000 位时分数的变化",
                 ),
                 change,
                 Text("should be 0", "应为 0"),

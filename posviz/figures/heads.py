@@ -26,7 +26,7 @@ QUERY = Text("query", "查询")
 KEY = Text("key", "键")
 WEIGHT = Text("weight", "权重")
 OF_SENTENCE = Text("What each head of sentence {s} looks at", "句子 {s} 的每个头在看什么")
-DIFFERENCE = Text("Attention of A minus attention of B, tokens matched", "词对齐之后，A 的注意力减 B 的注意力")
+DIFFERENCE = Text("Attention of A minus attention of B, tokens matched", "词对齐后，A 的注意力减 B 的注意力")
 UNSTATED = Text("weights of unstated origin", "权重来源未注明")
 
 

@@ -98,7 +98,7 @@ def _values(parts: Mapping[str, Any], cell: tuple[int, int, int] | None) -> dict
                 "`parts` 的每一项都必须是{want}，现在是 {got}",
             ),
             field="parts",
-            want=Text("(heads, queries, keys) where `cell` is given", "形状 (头, 查询, 键)，因为给了 `cell`")
+            want=Text("(heads, queries, keys) where `cell` is given", "形状 (头、查询、键)，因为给了 `cell`")
             if axes
             else Text("single numbers where no `cell` is given", "单个数，因为没有给 `cell`"),
             got=", ".join(f"{shown(name)} {array.shape}" for name, array in arrays.items()),
@@ -127,7 +127,7 @@ def _place(cell: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         raise Refusal(
             Text(
                 "`cell` must be (head, query, key) within {shape}, got {got}",
-                "`cell` 必须是 {shape} 之内的（头, 查询, 键），现在是 {got}",
+                "`cell` 必须是 {shape} 之内的（头、查询、键），现在是 {got}",
             ),
             field="cell",
             shape=str(shape),

@@ -43,7 +43,7 @@ def head_roles(
         raise Refusal(
             Text(
                 "there must be at least one model and one role, got {models} and {roles}",
-                "至少要有一个模型和一种看法，现在是 {models} 个和 {roles} 种",
+                "至少要有一个模型和一种作用，现在是 {models} 个模型和 {roles} 种作用",
             ),
             field="shares",
             models=len(models),

@@ -44,13 +44,14 @@ CHANGES: Mapping[str, Change] = {
     "mean": Change(
         Text("mean row", "平均行"),
         Text(
-            "every word gets the mean row of the table: no position is told", "每个词都得到表的平均行：不告诉任何位置"
+            "every word gets the mean row of the table: no position is told",
+            "每个词都得到表的平均行：模型得不到任何位置信息",
         ),
         frozenset({"absolute"}),
     ),
     "remove": Change(
         Text("no bias", "去掉偏置"),
-        Text("nothing is added to the scores: no distance is told", "分数上什么都不加：不告诉任何距离"),
+        Text("nothing is added to the scores: no distance is told", "分数上什么都不加：模型得不到任何距离信息"),
         frozenset({"bias"}),
     ),
     "freeze": Change(
@@ -190,7 +191,7 @@ def _check_rows(model: Pretrained, operation: Operation, told: Positions) -> Non
         raise Refusal(
             Text(
                 "“{change}” {amount} puts a word at position {got}, but the table of {name} ends at {last}",
-                "“{change}” {amount} 会把一个词放到位置 {got}，而 {name} 的位置表到 {last} 为止",
+                "“{change} {amount}”会把一个词放到位置 {got}，而 {name} 的位置表到 {last} 为止",
             ),
             field="amount",
             change=CHANGES[operation.change].title,

@@ -70,5 +70,5 @@ def not_yet(numbers: list[Claim]) -> Finding:
     return Finding(
         None,
         numbers,
-        Text("Not measured yet: no trained models of this kind are shipped.", "尚未测量：还没有附带这类训练好的模型。"),
+        Text("Not measured yet: no trained models of this kind are shipped.", "尚未测量：还没有随附这类训练好的模型。"),
     )

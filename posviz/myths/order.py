@@ -23,7 +23,7 @@ def _identical(case: Case) -> Finding:
             number("largest difference of the two weight matrices as they stand", "两个权重矩阵直接相减的最大值", raw),
             number(
                 "after matching the words",
-                "把词对应起来之后",
+                "词对齐后",
                 matched,
                 Text("0: the same, permuted", "0：只是换了次序"),
             ),
@@ -31,7 +31,7 @@ def _identical(case: Case) -> Finding:
         ],
         Text(
             "Head {h}, row {i}, column {j}: {x} for 我爱你, {y} for 你爱我.",
-            "头 {h}，第 {i} 行第 {j} 列：我爱你是 {x}，你爱我是 {y}。",
+            "头 {h}，第 {i} 行第 {j} 列：“我爱你”是 {x}，“你爱我”是 {y}。",
         ).filled(h=h, i=i, j=j, x=f"{a.weights[h, i, j]:.3f}", y=f"{b.weights[h, i, j]:.3f}"),
     )
 
@@ -73,7 +73,7 @@ def _alibi(case: Case) -> Finding:
         [
             number(
                 "symmetric form: difference of outputs, words matched",
-                "对称形式：词对应之后输出之差",
+                "对称形式：词对齐后输出之差",
                 gaps["symmetric"],
                 Text("0: it does not", "0：分不清"),
             ),
@@ -85,7 +85,7 @@ def _alibi(case: Case) -> Finding:
             ),
         ],
         Text(
-            "我爱你 and 你爱我 under the symmetric form: difference {x}.", "对称形式下的 我爱你 与 你爱我：相差 {x}。"
+            "我爱你 and 你爱我 under the symmetric form: difference {x}.", "对称形式下的“我爱你”与“你爱我”：相差 {x}。"
         ).filled(x=f"{gaps['symmetric']:.1e}"),
     )
 
@@ -100,12 +100,15 @@ def _nope(case: Case) -> Finding:
         [
             number(
                 "without a mask: difference of outputs, words matched",
-                "没有掩码：词对应之后输出之差",
+                "没有掩码：词对齐后输出之差",
                 gaps["none"],
                 Text("0: it knows nothing", "0：什么都不知道"),
             ),
             number(
-                "with the causal mask", "有因果掩码", gaps["causal"], Text("above 0: it can count", "大于 0：它能数")
+                "with the causal mask",
+                "有因果掩码",
+                gaps["causal"],
+                Text("above 0: it can count", "大于 0：它能数出位置"),
             ),
         ],
         Text(
@@ -116,8 +119,8 @@ def _nope(case: Case) -> Finding:
 
 
 MYTHS = (
-    Myth("identical", Text("Without positions, 我爱你 and 你爱我 get identical attention.", "没有位置编码时，我爱你 和 你爱我 的注意力完全相同。"), Text("Identical up to the order of the rows and columns; a mean over words is identical outright.", "只差行列的次序；对词取平均就完全相同。"), _identical),
+    Myth("identical", Text("Without positions, 我爱你 and 你爱我 get identical attention.", "没有位置编码时，“我爱你”和“你爱我”的注意力完全相同。"), Text("Identical up to the order of the rows and columns; a mean over words is identical outright.", "只差行列的次序；对词取平均就完全相同。"), _identical),
     Myth("extrapolate", Text("Sinusoids extrapolate, because they are defined everywhere.", "正弦编码处处有定义，所以能外推。"), Text("A formula goes on; whether the trained weights can use what they never saw is another matter.", "公式可以延伸；训练好的权重会不会用没见过的值，是另一回事。"), _extrapolate, True),
     Myth("alibi", Text("ALiBi knows left from right.", "ALiBi 分得清左右。"), Text("The penalty is for distance; direction comes from the causal mask.", "它只按远近扣分；方向来自因果掩码。"), _alibi),
-    Myth("nope", Text("Without position encoding a model knows nothing about order.", "没有位置编码的模型对词序一无所知。"), Text("Under a causal mask every word sees a different number of words: that can be counted.", "有因果掩码时，每个词看见的词数不同：这可以数。"), _nope),
+    Myth("nope", Text("Without position encoding a model knows nothing about order.", "没有位置编码的模型对词序一无所知。"), Text("Under a causal mask every word sees a different number of words: that can be counted.", "有因果掩码时，每个词看见的词数不同，据此就能数出位置。"), _nope),
 )  # fmt: skip

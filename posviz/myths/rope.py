@@ -20,9 +20,9 @@ def _rope_decays(case: Case) -> Finding:
         [
             number(
                 "kernel: rises in 1,023 steps",
-                "核：1,023 步里上升的次数",
+                "核函数：1,023 步里上升的次数",
                 len(rises),
-                Text("0 if it only fell", "只降不升应为 0"),
+                Text("0 if it only fell", "若只降不升，则为 0"),
             ),
             number("bound, mean of distances 0 … 31", "上界：距离 0 … 31 的平均", near),
             number(
@@ -32,9 +32,9 @@ def _rope_decays(case: Case) -> Finding:
                 Text("this falls", "它在下降"),
             ),
         ],
-        Text("The kernel is {a} at distance {k} and {b} at {n}.", "核在距离 {k} 处是 {a}，在 {n} 处是 {b}。").filled(
-            a=f"{kernel[k]:.5f}", b=f"{kernel[min(k + 1, 1023)]:.5f}", k=k, n=min(k + 1, 1023)
-        ),
+        Text(
+            "The kernel is {a} at distance {k} and {b} at {n}.", "核函数在距离 {k} 处是 {a}，在 {n} 处是 {b}。"
+        ).filled(a=f"{kernel[k]:.5f}", b=f"{kernel[min(k + 1, 1023)]:.5f}", k=k, n=min(k + 1, 1023)),
     )
 
 
@@ -87,7 +87,7 @@ def _pairings(case: Case) -> Finding:
         ],
         Text(
             "Mixing them up is a bug all the same: dimensions 0, 1, 2 of half are {a} of interleaved.",
-            "混用仍然是真正的错误：half 的第 0、1、2 维对应 interleaved 的第 {a} 维。",
+            "混用仍然是真正的错误：前后配对的第 0、1、2 维对应相邻配对的第 {a} 维。",
         ).filled(a=", ".join(map(str, order[:3].tolist()))),
     )
 

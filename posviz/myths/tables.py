@@ -32,7 +32,10 @@ def _falls(case: Case) -> Finding:
         "false",
         [
             number(
-                "rises in 2,047 steps", "2,047 步里上升的次数", len(rises), Text("0 if it only fell", "只降不升应为 0")
+                "rises in 2,047 steps",
+                "2,047 步里上升的次数",
+                len(rises),
+                Text("0 if it only fell", "若只降不升，则为 0"),
             ),
             number("first rise at distance", "第一次上升的距离", k),
         ],
@@ -114,7 +117,7 @@ def _coincide(case: Case) -> Finding:
                 "distance of PE(1) and PE(10001)",
                 "PE(1) 与 PE(10001) 的距离",
                 gap,
-                Text("0 if they coincided", "重合应为 0"),
+                Text("0 if they coincided", "若重合，则为 0"),
             ),
             number("distance of PE(1) and PE(2)", "PE(1) 与 PE(2) 的距离", close),
             number(
@@ -247,7 +250,7 @@ MYTHS = (
     Myth("falls", Text("The similarity of two positions falls with their distance.", "两个位置的相似度随距离下降。"), Text("It is a sum of cosines: it falls on the whole and ripples on the way.", "它是许多余弦之和：总体下降，途中起伏。"), _falls),
     Myth("neighbours", Text("Neighbouring positions are the most similar.", "相邻的位置最相似。"), Text("In a sinusoidal table its slow waves see to it; a learned one learns what its texts need: in verse, places of a line.", "正弦表靠它的慢波；可学习的表学到的是文本需要的东西：在诗里，是句中的位置。"), _neighbours),
     Myth("coincide", Text("With base 10000, positions 1 and 10001 coincide.", "base 取 10000 时，位置 1 与 10001 重合。"), Text("The base is no period: each pair has its own wavelength.", "base 不是周期：每一对都有自己的波长。"), _coincide),
-    Myth("unique", Text("Every position has its own vector.", "每个位置都有独一无二的向量。"), Text("In exact numbers yes; a dtype with 8 significant bits runs out of whole numbers at 256.", "精确计算时成立；只有 8 位有效位的类型到 256 就数不清整数了。"), _unique),
+    Myth("unique", Text("Every position has its own vector.", "每个位置都有独一无二的向量。"), Text("In exact numbers yes; a dtype with 8 significant bits runs out of whole numbers at 256.", "精确计算时成立；只有 8 位有效位的类型超过 256 就分不清相邻的整数了。"), _unique),
     Myth("width", Text("A larger d_model resolves positions better.", "d_model 越大，位置分得越清。"), Text("More pairs sample the same range of frequencies more finely; the mixture stays.", "维度对更多，只是把同一频率范围取得更密；比例不变。"), _width),
     Myth("destroys", Text("Adding a position to the embedding destroys the meaning.", "把位置加到词嵌入上会破坏词义。"), Text("It depends on the sizes: that is why the paper multiplies embeddings by √d.", "取决于两者的大小：所以论文把词嵌入乘以 √d。"), _destroys),
 )  # fmt: skip

@@ -42,6 +42,16 @@ def N_(message: str) -> str:
     return message
 
 
+def joined(*sentences: str) -> str:
+    """Sentences one after another: with a space between them, but in Chinese."""
+    return ("" if current() == "zh" else " ").join(sentences)
+
+
+def named(name: str, text: str) -> str:
+    """A name, a colon, and what is said of it."""
+    return _("{name}: {value}").format(name=name, value=text)
+
+
 def labels(texts: Mapping[str, str]) -> dict[str, str]:
     """A component's texts (marked with ``N_``) in the session's language."""
     return {key: _(text) for key, text in texts.items()}

@@ -43,11 +43,11 @@ class Limits:
         """Refuse a sentence longer than this, than the model's table of positions, or with too many weights."""
         allowed = self.tokens if rows is None else min(self.tokens, rows)
         if tokens > allowed:
-            why = Text("are shown", "显示") if allowed == self.tokens else Text("have a position", "有位置")
+            why = Text("are shown", "能显示") if allowed == self.tokens else Text("have a position", "有位置")
             raise Refusal(
                 Text(
                     "the sentence has {got:,} tokens in this model, special ones included; up to {limit:,} {why}",
-                    "这个句子在该模型里有 {got:,} 个词元（含特殊词元）；最多 {limit:,} 个{why}",
+                    "这个句子在该模型里有 {got:,} 个词元（含特殊词元）；{why}的最多 {limit:,} 个",
                 ),
                 field="text",
                 got=tokens,

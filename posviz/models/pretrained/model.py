@@ -80,7 +80,7 @@ class Pretrained:
     @property
     def badge(self) -> Text:
         return Text(
-            "pretrained · {name} · {family}, {millions} M parameters", "预训练 · {name} · {family}，{millions} M 参数"
+            "pretrained · {name} · {family}, {millions} M parameters", "预训练 · {name} · {family}，{millions} M 个参数"
         ).filled(name=self.name, family=self.family.title, millions=f"{self.card['parameters'] / 1e6:.3g}")
 
     @property

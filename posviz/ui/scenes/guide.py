@@ -8,7 +8,7 @@ import streamlit as st
 
 from posviz import encodings, trained
 from posviz.ui import blocks, controls, state
-from posviz.ui.lang import N_, _, current
+from posviz.ui.lang import N_, _, current, joined, named
 from posviz.ui.scenes.compare import Scene
 
 NEEDS = {
@@ -53,7 +53,7 @@ def _one(name: str, support: list[Support]) -> None:
     for item in support:
         mark = {True: _("supports it"), False: _("speaks against it"), None: _("says nothing about it")}[item.backs]
         link = f' <a href="{escape(item.link)}" target="_self">{escape(item.see)}</a>' if item.link else ""
-        lines += f"<li><b>{escape(mark)}</b>: {escape(item.text)}{link}</li>"
+        lines += f"<li>{named(f'<b>{escape(mark)}</b>', escape(item.text))}{link}</li>"
     st.html(f'<div class="pv-advice"><b>{escape(head)}</b><ul>{lines}</ul></div>')
 
 
@@ -109,7 +109,7 @@ def _short(name: str) -> Support | None:
         x=f"{mine:.3f}", best=encodings.ENCODINGS[best].title(current()), y=f"{known[best]:.3f}"
     )
     if abs(mine - known[best]) < LUCK * known[best]:
-        return Support(text + " " + _("Differences below 2 % mean nothing."), None, **_twins())
+        return Support(joined(text, _("Differences below 2 % mean nothing.")), None, **_twins())
     return Support(text, mine < known[best], **_twins())
 
 

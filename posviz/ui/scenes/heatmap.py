@@ -11,7 +11,7 @@ from posviz.encodings import Encoding
 from posviz.types import Dims, Refusal
 from posviz.ui import blocks, cached, controls, save, state, table_sources
 from posviz.ui.canvas import matrix as canvas
-from posviz.ui.lang import N_, _
+from posviz.ui.lang import N_, _, named
 from posviz.ui.scenes import cells, digits, table_upload
 
 KEY = "heatmap_canvas"
@@ -279,7 +279,7 @@ def value(scene: Scene) -> float:
 def substituted(setting: state.Setting, scene: Scene) -> None:
     """The formula of the chosen cell with its numbers; and what the second picture does not show."""
     if scene.beside and scene.beside.what == "position" and (cut := table_sources.cut(scene.beside.values)):
-        blocks.note(f"{scene.beside.title}: {cut}")
+        blocks.note(named(scene.beside.title, cut))
     if scene.second and (faint := _faint(scene)):
         blocks.note(faint)
     number = value(scene)

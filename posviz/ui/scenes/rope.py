@@ -11,7 +11,7 @@ from posviz import workbench
 from posviz.encodings.model_rope import ModelRope
 from posviz.ui import blocks, cached, models, save, state
 from posviz.ui.canvas import arcs, plots
-from posviz.ui.lang import _, current
+from posviz.ui.lang import _, current, named
 from posviz.ui.scenes import rope_plots
 from posviz.ui.scenes.rope_controls import chosen, layer_of, usual_length
 
@@ -160,7 +160,7 @@ def about(scene: Scene) -> None:
             blocks.note(_("Nothing in these settings contradicts itself."))
         for side in scene.sides:
             source = side.model.source or _("pasted settings")  # not inside the f-string: Babel would miss it
-            blocks.note(f"{side.letter}: {source}")
+            blocks.note(named(side.letter, source))
 
 
 def _number(x: float | None) -> str:

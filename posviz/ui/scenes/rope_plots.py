@@ -11,7 +11,7 @@ from posviz import workbench
 from posviz.encodings.model_rope import ModelRope
 from posviz.ui.canvas import arcs, plots
 from posviz.ui.canvas.plots import Mark, Plot, Series
-from posviz.ui.lang import _, current, labels
+from posviz.ui.lang import _, current, labels, named
 
 
 class Part(NamedTuple):
@@ -64,7 +64,7 @@ def picture(view: str, parts: tuple[tuple[str, str, ModelRope, int], ...], wante
         name=view,
         labels=labels(plots.LABELS),
         height=376,
-        alt=f"{made[0].title}: {', '.join(part.label for part in models)}",
+        alt=named(made[0].title, _(", ").join(part.label for part in models)),
         file=f"posviz-rope-{view}",
     )
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from posviz.ui.canvas import plots
 from posviz.ui.canvas.plots import Mark, Plot, Series
-from posviz.ui.lang import _, labels
+from posviz.ui.lang import _, labels, named
 from posviz.ui.scenes.tables import Scene
 from posviz.ui.table_sources import ROWS
 
@@ -27,7 +27,7 @@ def show(scene: Scene) -> None:
                     name=name,
                     labels=labels(plots.LABELS),
                     height=HEIGHT,
-                    alt=f"{plot.title}: {scene.chosen.title}",
+                    alt=named(plot.title, scene.chosen.title),
                     file=f"posviz-table-{name.replace('_', '-')}",
                 )
                 plots.show(data, key=f"tables_{name}")

@@ -9,7 +9,7 @@ from posviz import similarity, views
 from posviz import tables as core
 from posviz.ui import blocks, controls, save, state, table_sources
 from posviz.ui.canvas import matrix as canvas
-from posviz.ui.lang import _, labels
+from posviz.ui.lang import _, joined, labels
 from posviz.ui.scenes import cells, table_upload
 from posviz.ui.table_sources import ROWS, UPLOAD, Chosen
 
@@ -209,7 +209,9 @@ def numbers(scene: Scene) -> None:
     ]
     remark = _("By chance: what random numbers of this size give. Sinusoids: base 10000, as wide as the table.")
     if found.pairs < len(scene.values):
-        remark += " " + _("Rows are compared with each other among the first {n}.").format(n=f"{found.pairs:,}")
+        remark = joined(
+            remark, _("Rows are compared with each other among the first {n}.").format(n=f"{found.pairs:,}")
+        )
     blocks.table(["", _("here"), _("by chance")], lines, _("More about this table"), remark)
 
 

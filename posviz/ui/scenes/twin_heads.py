@@ -59,7 +59,7 @@ def roles(setting: state.Setting, twins: Mapping[str, Any], names: Sequence[str]
         selection_mode="points",
     )
     if chosen is None:
-        blocks.note(_("Click a dot: the same head in every panel, and a way to it in the Studio."))
+        blocks.note(_("Click a dot: the same head in every panel, and a way to its weights."))
         return
     name = names[chosen[0]]
     head = of[name][chosen[1]]
