@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 
 import numpy as np
 import pytest
@@ -213,7 +212,15 @@ def test_shipped_weights_give_the_shipped_numbers(name: str) -> None:
 def test_results_say_what_they_are() -> None:
     found = store.results()
     assert found["samples"] == 1000 and set(found["twins"]) == set(SHIPPED)
+    first, second, third = found["lengths"].values()
+    assert (first[0], third[1]) == (1, 128) and (second[0], third[0]) == (first[1] + 1, second[1] + 1)
+    assert first[1] == corpus.training_rows().shape[1] - 1  # the last position that is guessed in training
     for twin in found["twins"].values():
+        for name, (low, high) in found["lengths"].items():
+            if len(twin["seeds"]) > 1:  # the curve is the mean over the seeds, rounded
+                assert np.mean(twin["by_position"][low - 1 : high]) == pytest.approx(
+                    twin[f"loss_{name}"]["mean"], abs=2e-3
+                )
         assert len(twin["by_position"]) == 128  # sixteen lines of seven and their marks
         assert len(twin["heads"]) == 12
         for role, each in twin["strongest"].items():
@@ -359,7 +366,8 @@ def test_roles_of_heads_by_hand() -> None:
     assert (7, 1) in cells["column"] and (11, 5) in cells["column"] and (12, 6) not in cells["column"]
     assert cells["rhyme"] == {(11, 5)}
     assert (6, 6) in cells["marks"] and (7, 6) in cells["marks"] and (5, 6) not in cells["marks"]
-    assert math.isclose(len(cells["first"]), 13)
+    # the start has no choice: it can only look at itself
+    assert cells["first"] == {(i, 0) for i in range(1, 13)} and cells["self"] == {(i, i) for i in range(1, 13)}
 
 
 def test_unknown_characters_that_nobody_sees_are_shown_as_their_code() -> None:

@@ -233,8 +233,8 @@ class Moved(PositionModule):
     @cached_property
     def mean_row(self) -> torch.Tensor:
         """(d,): mean of what the encoding adds at the positions it was trained on, but the first."""
-        rows = torch.zeros(corpus.TRAINED_LEN, self.dims.d_model)
-        return self.inner.embed(rows, range(corpus.TRAINED_LEN))[1:].mean(0)
+        rows = torch.zeros(corpus.TRAINED_LEN - 1, self.dims.d_model)  # the last token is only ever a target
+        return self.inner.embed(rows, range(len(rows)))[1:].mean(0)
 
     def rotate(self, q: torch.Tensor, k: torch.Tensor, q_pos: Any, k_pos: Any) -> tuple[torch.Tensor, torch.Tensor]:
         return self.inner.rotate(q, k, self._at(q_pos), self._at(k_pos))

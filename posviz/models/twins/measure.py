@@ -19,7 +19,9 @@ from posviz.models.twins.model import SPECS, Twin, losses
 
 SAMPLES = 1000
 HEAD_POEMS = 200
-LENGTHS = {"1x": (0, 34), "2x": (34, 66), "4x": (66, 130)}  # tokens that come at these positions
+# Positions of the tokens that are guessed, first and last. A row of training has TRAINED_LEN tokens from 0 on, and its
+# last is only ever a target: no twin was trained to guess from there.
+LENGTHS = {"1x": (1, corpus.TRAINED_LEN - 1), "2x": (corpus.TRAINED_LEN, 66), "4x": (67, 128)}
 # What the page begins with, written beforehand: a lecture does not wait for it.
 PROMPTS = [{"opening": "春", "form": form, "temperature": 0.8, "seed": 0} for form in ("quatrain", "verse", "song")]
 ROLES = ("previous", "first", "self", "column", "rhyme", "marks")
@@ -84,7 +86,7 @@ def _one(model: Twin, samples: int) -> dict[str, Any]:
         "loss_marks": float(nats[is_mark].mean()),
         "by_position": by_position,
         # The mean over positions, so that every position counts alike.
-        **{f"loss_{name}": float(np.mean(by_position[low:high])) for name, (low, high) in LENGTHS.items()},
+        **{f"loss_{name}": float(np.mean(by_position[first - 1 : last])) for name, (first, last) in LENGTHS.items()},
         "well_formed": sum(map(sample.well_formed, texts)) / len(texts),
     }
 
@@ -102,7 +104,7 @@ def _losses(model: Twin, ids: torch.Tensor) -> torch.Tensor:
 
 
 def _by_position(model: Twin) -> np.ndarray:
-    """(129,): mean loss of the token at position 1, 2, ... of sixteen-line verse, lines of 5 and of 7 alike.
+    """(128,): mean loss of the token at position 1, 2, ... of sixteen-line verse, lines of 5 and of 7 alike.
 
     Lines of 5 end at position 96; behind it only those of 7 are left, and a longer line is easier to
     guess at its marks. So each width is averaged by itself first, where it has that position.
@@ -120,8 +122,8 @@ def heads(model: Twin, count: int = HEAD_POEMS) -> list[dict[str, Any]]:
 
     previous: the token before. first: the start. self: the token itself. column: the same place in the
     line before. rhyme: from the last character of a line to those of earlier lines. marks: to punctuation.
-    Mean over the poems of the mean over the queries that have such a key; error: standard error over poems;
-    chance: attention spread evenly over all keys the mask allows.
+    Mean over the poems of the mean over the queries that have such a key and a choice (the start can only look at
+    itself); error: standard error over poems; chance: attention spread evenly over all keys the mask allows.
     """
     texts = corpus.poems("held_out", "quatrain")[:count]
     found: dict[tuple[int, int, str], list[float]] = {}
@@ -167,8 +169,8 @@ def _wanted(text: str, length: int) -> Iterator[tuple[str, np.ndarray]]:
     ends = np.roll(is_mark, -1)  # the character before a mark
     ends[-1] = False
     yield "previous", (j == i - 1) & (i > 0)
-    yield "first", j == 0
-    yield "self", j == i
+    yield "first", (j == 0) & (i > 0)
+    yield "self", (j == i) & (i > 0)
     yield "column", (j == i - width) & (i > width) & ~is_mark[:, None]
     yield "rhyme", ends[:, None] & ends[None, :] & (j < i)
     yield "marks", is_mark[None, :] & (j <= i) & np.cumsum(is_mark).astype(bool)[:, None]

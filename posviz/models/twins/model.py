@@ -89,7 +89,8 @@ class Twin(nn.Module):
         self.tokens = nn.Parameter(torch.randn(len(corpus.vocabulary()), d, generator=generator) * d**-0.5)
         self.blocks = nn.ModuleList(Block(self.config, self.spec, generator) for _ in range(self.config.n_layers))
         self.norm = nn.LayerNorm(d, bias=False)
-        # One module for all layers: T5 shares its bias, the others have nothing to share or differ.
+        # One module for all layers, as T5 shares its bias. Shaw's layers have a table each in the paper; this twin's share
+        # one, so that no twin has a position of its own in each layer.
         self.position = self.spec.build(
             self.config.dims, self.config.max_len, torch.Generator().manual_seed(seed + 1_000_003)
         )

@@ -250,7 +250,7 @@ def losses(setting: state.Setting, scene: Scene) -> None:
     }
     figure = figures.loss_by_position(
         curves,
-        trained_len=corpus.TRAINED_LEN,
+        trained_len=corpus.TRAINED_LEN - 1,  # the last that is guessed in training
         title=_("Who can go on where training stopped?"),
         parameters=_("{n} held-out poems of sixteen lines; mean over the last {k} positions").format(
             n=scene.results["held_out"]["verse4"], k=SMOOTH
@@ -311,13 +311,17 @@ def _seeds(scene: Scene, measured: Sequence[str]) -> str:
 
 
 def notes(scene: Scene) -> list[str]:
+    found = []
+    if "shaw" in scene.names:
+        found.append(_("The layers of Shaw's twin share one table; in the paper every layer has its own."))
     unknown = store.load(scene.names[0]).unknown(scene.opening)
     if not unknown:
-        return []
+        return found
     return [
+        *found,
         _("The twins learned {n} characters; these are not among them and all look alike to them: {unknown}").format(
             n=f"{len(corpus.vocabulary()):,}", unknown=" ".join(map(visible, unknown))
-        )
+        ),
     ]
 
 
