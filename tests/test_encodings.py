@@ -270,7 +270,7 @@ def test_every_knob_refuses_what_lies_outside(name, field):
             else:
                 word, wort = ("above", "大于") if knob.above else ("from", "不小于")
                 span = f"a finite number {word} {knob.low:g} and up to {knob.high:g}"
-                spanne = f"是{wort} {knob.low:g}、不大于 {knob.high:g}的有限数"
+                spanne = f"是{wort} {knob.low:g}、不大于 {knob.high:g} 的有限数"
             english = f"`{field.name}` must be {span}, got {got}"
             chinese = f"`{field.name}` 必须{spanne}，现在是 {got}"
         assert str(error) == english
@@ -304,7 +304,7 @@ def test_anything_for_a_knob_is_taken_or_refused(name, field, value):
 def test_refusals_as_they_are_read():
     error = refused(encodings.make, "rope", base=1)
     assert str(error) == "`base` must be a finite number above 1 and up to 1e+12, got 1"
-    assert error.text("zh") == "`base` 必须是大于 1、不大于 1e+12的有限数，现在是 1"
+    assert error.text("zh") == "`base` 必须是大于 1、不大于 1e+12 的有限数，现在是 1"
     error = refused(encodings.make, "sinusoidal", layout="halved")
     assert str(error) == "`layout` must be one of interleaved, halves, tensor2tensor, fairseq, got halved"
     assert error.text("zh") == "`layout` 只能是 interleaved, halves, tensor2tensor, fairseq 之一，现在是 halved"
