@@ -25,6 +25,7 @@ RUN python -m compileall -q app.py pages posviz \
 # Everything above belongs to root: the server cannot change its own code.
 USER posviz
 ENV PYTHONDONTWRITEBYTECODE=1 \
+    POSVIZ_HOSTED=1 \
     STREAMLIT_SERVER_ADDRESS=0.0.0.0 \
     STREAMLIT_SERVER_HEADLESS=true \
     STREAMLIT_SERVER_PORT=8501

@@ -1,5 +1,6 @@
 """What the layers hand to each other: frozen dataclasses with their shapes, and the one kind of refusal."""
 
+import copy
 import functools
 import math
 from collections.abc import Mapping
@@ -50,6 +51,10 @@ class Refusal(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:  # an exception is copied by its args alone
         return functools.partial(Refusal, self._text, field=self.field, **self.values), ()
+
+    def kept(self) -> "Refusal":
+        """The same without its traceback, which holds on to everything that was at hand: to keep, and to raise again."""
+        return copy.copy(self)
 
     def text(self, lang: str = "en") -> str:
         return self._text(lang, **{k: v(lang) if isinstance(v, Text) else v for k, v in self.values.items()})

@@ -272,11 +272,12 @@ def bias_squares(module: PositionModule, length: int, head: int | None = None) -
     module = module.double()
     keys = torch.ones(heads, length, module.dims.d_head, dtype=torch.float64)
     which = slice(None) if head is None else slice(head, head + 1)
+    # Filled in place: a list of rows would keep every head of every row alive, also of those that are not asked for.
+    squares = torch.empty(heads if head is None else 1, length, length, dtype=torch.float64)
     with torch.no_grad():
-        rows = [
-            module.bias(keys[:, :1], keys, [m], range(length)).expand(heads, 1, length)[which] for m in range(length)
-        ]
-    squares = torch.cat(rows, dim=1)
+        for m in range(length):
+            row = module.bias(keys[:, :1], keys, [m], range(length))
+            squares[:, m] = row.expand(heads, 1, length)[which, 0]
     if module.spec.needs_causal_mask:
         squares = squares.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), torch.nan)
     return read_only(squares)

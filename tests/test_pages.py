@@ -264,6 +264,10 @@ def test_every_layer_of_every_twin(name: str, layer: str) -> None:
     namespace: dict = {}
     exec(app.code[0].value, namespace)
     assert float((namespace["values"] - torch.tensor(namespace["trace"].weights)).abs().max()) < 1e-5
+    # the cell that is chosen at first is one that may be looked at
+    app.session_state["attention_details"] = "formula"
+    app.run()
+    assert "This key is masked" not in shown(app) and "这个键被掩码遮住" not in shown(app)
 
 
 @pytest.mark.parametrize(

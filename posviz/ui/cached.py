@@ -201,7 +201,7 @@ def measured(spec: Encoding, dims: Dims, max_len: int, tokens: Tokens, *, seed: 
     try:
         return comparison.measure(spec, dims, max_len, tokens, seed=seed)
     except Refusal as refusal:
-        return refusal
+        return refusal.kept()
 
 
 @lru_cache(maxsize=256)

@@ -285,7 +285,9 @@ def _swap() -> None:
 
 
 def _set_sentences(a: str, b: str, unit: str | None = None) -> None:
-    st.session_state["a"], st.session_state["b"] = a, b
+    for name, text in (("a", a), ("b", b)):
+        state.mend(name)
+        st.session_state[name] = text
     if unit:
         state.put("unit", unit)
 

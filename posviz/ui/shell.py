@@ -11,7 +11,7 @@ import streamlit as st
 import torch
 
 from posviz.types import Refusal
-from posviz.ui import blocks, controls, state
+from posviz.ui import blocks, controls, params, state
 from posviz.ui.lang import N_, _, current
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +94,7 @@ def run() -> None:
     parts = info.controls() if callable(info.controls) else info.controls
     draw_sidebar = controls.sidebar(pages[: len(PAGES)], parts)
     st.session_state["_in_shell"] = True
+    st.session_state["_ways_back"] = set()
     first = st.session_state.setdefault("_first", True)
     if first:  # somebody has come: the navigation at once, also where the page takes its time
         draw_sidebar()
@@ -182,6 +183,19 @@ def guard(*, quiet: bool = False) -> Iterator[None]:
     except Refusal as refusal:
         if not quiet:
             blocks.refusal(refusal.text(current()))
+            _way_back(getattr(refusal, "param", ""))
+
+
+def _way_back(name: str) -> None:
+    """A control's value that means nothing: its box may stand where nothing is drawn now."""
+    if name and name not in st.session_state["_ways_back"]:
+        st.session_state["_ways_back"].add(name)
+        st.button(
+            _("back to the default of {name}").format(name=f"`{name}`"),
+            key=f"default_{name}",
+            on_click=state.put,
+            args=(name, params.find(name).default),
+        )
 
 
 def proof(items: Sequence[blocks.Number]) -> None:

@@ -75,7 +75,11 @@ def get(name: str) -> Any:
             name=name,
             got=shown(", ".join(repeated[name])),
         )
-    return find(name).read(name, raw(name))
+    try:
+        return find(name).read(name, raw(name))
+    except Refusal as refusal:
+        refusal.param = name  # so that the page can offer a way back
+        raise
 
 
 def check() -> None:

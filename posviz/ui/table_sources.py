@@ -78,7 +78,7 @@ def _what(key: str) -> str | None:
     """What a table's rows stand for, "unknown" before a model from the hub is opened; None where there is none."""
     kind, _colon, name = key.partition(":")
     if kind == "twin":
-        return WHAT[name]
+        return WHAT.get(name)
     if key in ("learned", "sinusoidal", "upload"):
         return "position"
     return {"absolute": "position", "bias": "bucket", "rotary": None}.get(models.position_kind(key), "unknown")
@@ -250,12 +250,11 @@ module.weight.data = torch.tensor(table)"""
 # ---------------------------------------------------------------- uploaded
 def take(name: str, data: bytes) -> None:
     """An uploaded file becomes this session's own table, or a sentence that says why not."""
-    for kept in (UPLOAD, REFUSED):
-        st.session_state.pop(kept, None)
+    st.session_state.pop(REFUSED, None)
     try:
         found = tables.read(data)
-    except Refusal as refusal:
-        st.session_state[REFUSED] = refusal
+    except Refusal as refusal:  # an earlier table stays
+        st.session_state[REFUSED] = refusal.kept()
     else:
         st.session_state[UPLOAD] = Upload(shown(name, 60), found, tables.likeliest(found))
 
@@ -269,7 +268,7 @@ def choose(which: str) -> None:
 def _uploaded() -> Chosen:
     refusal, kept = st.session_state.get(REFUSED), st.session_state.get(UPLOAD)
     if refusal is not None:
-        raise refusal
+        raise refusal.kept()
     if kept is None:
         raise Refusal(
             Text(

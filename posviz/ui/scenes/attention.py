@@ -227,7 +227,15 @@ def _selected(scene: Scene) -> canvas.Cell | None:
         return None
     first = np.abs(scene.difference[:3])
     h, i, j = np.unravel_index(int(first.argmax()), first.shape)
-    return {"sentence": "a", "head": int(h), "row": scene.pairs[i][0], "col": scene.pairs[j][0]}
+    (row, row_b), (col, col_b) = scene.pairs[i], scene.pairs[j]
+    if scene.a.allowed[row, col]:
+        return {"sentence": "a", "head": int(h), "row": row, "col": col}
+    return {
+        "sentence": "b",
+        "head": int(h),
+        "row": row_b,
+        "col": col_b,
+    }  # A may not look there: B's weight is the story
 
 
 def _allowed_both(scene: Scene) -> np.ndarray:

@@ -153,7 +153,7 @@ def _take(name: str, given: Callable[[], str | bytes], read: Callable) -> None:
     try:
         array = read(data)
     except Refusal as refusal:
-        st.session_state[f"_{name}_refused"] = refusal
+        st.session_state[f"_{name}_refused"] = refusal.kept()
         return
     if not short:
         st.session_state[f"_{name}_array"] = array

@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from posviz import myths as core
+from posviz.types import Refusal
 from posviz.ui import blocks, cached, save, state
 from posviz.ui.lang import N_, _
 
@@ -27,7 +28,16 @@ def toolbar() -> None:
 
 
 def _reveal_all() -> None:
-    state.put("guesses", _written({key: state.get("guesses").get(key, "shown") for key in core.MYTHS}))
+    guesses = _guesses()
+    state.put("guesses", _written({key: guesses.get(key, "shown") for key in core.MYTHS}))
+
+
+def _guesses() -> dict[str, str]:
+    """What was guessed so far; nothing, where the link says what is no guess."""
+    try:
+        return dict(state.get("guesses"))
+    except Refusal:
+        return {}
 
 
 def _written(guesses: dict[str, str]) -> str:
@@ -68,7 +78,7 @@ def _predict(key: str, guess: str | None) -> None:
 
 
 def _guessed(key: str, name: str) -> None:
-    guesses = dict(state.get("guesses"))
+    guesses = _guesses()
     guess = st.session_state[name]
     if guess is None:
         guesses.pop(key, None)

@@ -126,7 +126,7 @@ def _take(name: str, text: Callable[[], str | bytes]) -> None:
     try:
         state.put(name, models.from_file(given))
     except Refusal as refusal:
-        st.session_state["_rope_refused"] = refusal
+        st.session_state["_rope_refused"] = refusal.kept()
 
 
 def _length() -> None:

@@ -92,11 +92,11 @@ def _model(setting: state.Setting, name: str) -> Model:
     """The model, opened; one that could not be is not tried again in the same run, a hub may take ten seconds to fail."""
     failed = st.session_state.get(_FAILED)
     if failed and failed[0] == name:
-        raise failed[1]
+        raise failed[1].kept()
     try:
         return studio.find_model(setting, name)
     except Refusal as refusal:
-        st.session_state[_FAILED] = (name, refusal)
+        st.session_state[_FAILED] = (name, refusal.kept())
         raise
 
 

@@ -79,7 +79,9 @@ def english(scene: Scene) -> None:
 
 
 def _take_english() -> None:
-    st.session_state["a"], st.session_state["b"] = ENGLISH
+    for name, sentence in zip("ab", ENGLISH, strict=True):
+        state.mend(name)
+        st.session_state[name] = sentence
 
 
 def badge(scene: Scene) -> str:

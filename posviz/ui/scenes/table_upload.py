@@ -27,7 +27,8 @@ def box(param: str) -> None:
 
     def taken() -> None:
         file = st.session_state[key]
-        if file is not None:  # taken away from the box, it is still shown
+        st.session_state.pop(table_sources.REFUSED, None)
+        if file is not None:  # taken away from the box, a table is still shown
             table_sources.take(file.name, file.getvalue())
             state.put(param, "upload")
             if table_sources.REFUSED not in st.session_state:

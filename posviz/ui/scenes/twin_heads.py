@@ -8,6 +8,7 @@ import streamlit as st
 from posviz import encodings, figures
 from posviz.ui import blocks, shell, state
 from posviz.ui.lang import N_, _
+from posviz.ui.scenes import studio
 
 ROLE_NAMES = {
     "previous": N_("the character before"),
@@ -89,17 +90,26 @@ def _said(title: str, head: Mapping[str, Any]) -> str:
 
 def _chosen(names: Sequence[str], of: Mapping[str, Any]) -> tuple[int, int] | None:
     """The Studio's head, where it is one of a twin."""
-    name, layer, head = state.get("smodel").removeprefix("twin:"), state.get("slayer"), state.get("shead")
-    if name not in names or layer is None or head is None:
+    kind, _colon, name = studio.chosen_name().partition(":")
+    layer, head = state.get("slayer"), state.get("shead")
+    if kind != "twin" or name not in names or layer is None or head is None:
         return None
     places = [(found["layer"] + 1, found["head"]) for found in of[name]]
     return (names.index(name), places.index((layer, head))) if (layer, head) in places else None
 
 
+def _place(sent: Any) -> tuple[int | None, int | None]:
+    """(model, head) of the dot that was clicked; a browser can send anything."""
+    for step in ("selection", "points", 0, "customdata"):
+        if isinstance(step, int):
+            sent = sent[0] if isinstance(sent, list) and sent else None
+        else:
+            sent = sent.get(step) if isinstance(sent, Mapping) else None
+    return (state.whole(sent[0]), state.whole(sent[1])) if isinstance(sent, list) and len(sent) == 2 else (None, None)
+
+
 def _choose(names: Sequence[str], of: Mapping[str, Any]) -> None:
-    points = st.session_state[KEY].selection.points
-    place = points[0].get("customdata") if points else None
-    model, index = (state.whole(place[0]), state.whole(place[1])) if place and len(place) == 2 else (None, None)
+    model, index = _place(st.session_state[KEY])
     if model is None or index is None or model >= len(names) or index >= len(of[names[model]]):
         return
     head = of[names[model]][index]
