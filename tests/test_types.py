@@ -178,7 +178,7 @@ def test_numbers_at_the_ends_of_their_range():
         "`x` must be a finite number from 0 and below 1, got 1.0"
     )
     assert refusal(real_number, "x", 1.0, 0, 1, below=True).text("zh") == (
-        "`x` 必须是不小于 0、小于 1的有限数，现在是 1.0"
+        "`x` 必须是不小于 0、小于 1 的有限数，现在是 1.0"
     )
     assert str(refusal(real_number, "x", 10**400, 0, 1)) == (
         "`x` must be a finite number from 0 and up to 1, got 1" + "0" * 38 + "…"

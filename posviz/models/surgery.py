@@ -104,7 +104,7 @@ class Operation:
         kind = CHANGES[self.change]
         if self.amount is None or kind.amount is None:
             object.__setattr__(self, "amount", kind.default)
-        whole_number("amount", self.amount, 0, kind.high)
+        object.__setattr__(self, "amount", whole_number("amount", self.amount, 0, kind.high))
 
     def positions(self, length: int) -> Positions:
         """What a model is told of a sentence of so many tokens."""
