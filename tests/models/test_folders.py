@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from posviz.models import pretrained
 from posviz.models.pretrained import hub
 from posviz.models.pretrained.limits import Limits, from_environment
-from posviz.types import Refusal
+from posviz.types import Refusal, shown
 
 ROOT = Path(__file__).parents[2]
 
@@ -134,6 +134,33 @@ def test_shards_stay_in_the_folder(folder) -> None:
     index = {"weight_map": {"x": "../model.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     assert refused(folder).endswith("names files that are not in the folder")
+
+
+@pytest.mark.parametrize(
+    "names", [{"a": ["x"]}, {"a": 1, "b": "m1.safetensors"}, {"a": "x" * 5000}, {"a": "x\0"}, {"a": None}, {}, 1]
+)
+def test_an_index_of_anything_else_is_one_sentence(folder, names) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+    assert refused(folder) == (
+        f"model.safetensors.index.json in {shown(str(folder), 80)} names files that are not in the folder"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "the text is not JSON: line 1, column 2 cannot be read"),
+        ("[1]", "`config` must be a JSON object, got [1]"),
+        ("\xff", "the file is not text in UTF-8"),
+    ],
+)
+def test_a_broken_provenance_is_one_sentence(folder, tmp_path, text, said) -> None:
+    (folder / "posviz.json").write_text(text, "latin-1")
+    assert refused(folder) == said
+    (folder / "posviz.json").rename(tmp_path / "secret.json")
+    (folder / "posviz.json").symlink_to(tmp_path / "secret.json")
+    assert refused(folder) == f"posviz.json in {shown(str(folder), 80)} is a link that leads out of the folder"
 
 
 def test_shards_are_read(made, folder) -> None:
