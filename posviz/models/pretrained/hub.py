@@ -38,7 +38,11 @@ def fetch(name: str, limits: Limits) -> Path:
 
     check_allowed(name, limits)
     try:
-        cached = Path(huggingface_hub.snapshot_download(name, local_files_only=True, allow_patterns=[f"*{end}" for end in SUFFIXES]))
+        cached = Path(
+            huggingface_hub.snapshot_download(
+                name, local_files_only=True, allow_patterns=[f"*{end}" for end in SUFFIXES]
+            )
+        )
         if any(cached.glob("*.safetensors")):
             return cached
     except (errors.LocalEntryNotFoundError, OSError, ValueError):

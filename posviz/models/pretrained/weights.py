@@ -9,7 +9,6 @@ from posviz.models.pretrained.folder import Folder
 from posviz.models.pretrained.limits import Limits
 from posviz.types import Refusal, Text, shown
 
-
 LABELS = ("num_labels", "id2label", "label2id")  # of classifiers; a name for each would be made, however many
 
 
