@@ -21,8 +21,9 @@ MAX_BIAS_CELLS = 4_194_304  # heads x queries x keys of a bias in which more tha
 
 
 def wrapped(theta: np.ndarray) -> np.ndarray:
-    """Angles in [-pi, pi)."""
-    return np.remainder(theta + np.pi, 2 * np.pi) - np.pi
+    """Angles in [-pi, pi); NaN where they are not finite."""
+    with np.errstate(invalid="ignore"):
+        return np.remainder(theta + np.pi, 2 * np.pi) - np.pi
 
 
 @dataclass(frozen=True, eq=False)
