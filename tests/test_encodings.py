@@ -270,7 +270,7 @@ def test_every_knob_refuses_what_lies_outside(name, field):
             else:
                 word, wort = ("above", "大于") if knob.above else ("from", "不小于")
                 span = f"a finite number {word} {knob.low:g} and up to {knob.high:g}"
-                spanne = f"是{wort} {knob.low:g}、不大于 {knob.high:g}的有限数"
+                spanne = f"是{wort} {knob.low:g}、不大于 {knob.high:g} 的有限数"
             english = f"`{field.name}` must be {span}, got {got}"
             chinese = f"`{field.name}` 必须{spanne}，现在是 {got}"
         assert str(error) == english
