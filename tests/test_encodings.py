@@ -304,7 +304,7 @@ def test_anything_for_a_knob_is_taken_or_refused(name, field, value):
 def test_refusals_as_they_are_read():
     error = refused(encodings.make, "rope", base=1)
     assert str(error) == "`base` must be a finite number above 1 and up to 1e+12, got 1"
-    assert error.text("zh") == "`base` 必须是大于 1、不大于 1e+12的有限数，现在是 1"
+    assert error.text("zh") == "`base` 必须是大于 1、不大于 1e+12 的有限数，现在是 1"
     error = refused(encodings.make, "sinusoidal", layout="halved")
     assert str(error) == "`layout` must be one of interleaved, halves, tensor2tensor, fairseq, got halved"
     assert error.text("zh") == "`layout` 只能是 interleaved, halves, tensor2tensor, fairseq 之一，现在是 halved"

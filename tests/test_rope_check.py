@@ -171,7 +171,7 @@ def test_heads_share_their_positions() -> None:
             0,
             1.0,
             "`base` must be a finite number above 1 and up to 1e+12, got 1.0",
-            "`base` 必须是大于 1、不大于 1e+12的有限数，现在是 1.0",
+            "`base` 必须是大于 1、不大于 1e+12 的有限数，现在是 1.0",
         ),
     ],
     ids=range(5),
