@@ -75,7 +75,7 @@ def attend(
     "causal" (a query sees itself and what came before). max_len: longest sentence, rows of a learned
     table. dtype: what the layer computes in. Raises :class:`Refusal`.
     """
-    whole_number("seed", seed, 0, MAX_SEED)
+    seed = whole_number("seed", seed, 0, MAX_SEED)
     check_mask(mask, spec)
     check_length(tokens, max_len)
     module = spec.build(dims, max_len, torch.Generator().manual_seed(seed))
@@ -152,6 +152,7 @@ def trace(
     ``module.embed`` adds it here.
     """
     spec, dims = module.spec, module.dims
+    check_mask(mask, spec)
     positions = torch.arange(len(tokens))
     if added is None:
         hidden = module.embed(embedding)
@@ -235,6 +236,7 @@ def mix(
     Returns the output and the keys and values for the next call.
     """
     heads = module.dims.n_heads
+    check_mask(mask, module.spec)
     if positions is None:
         positions = torch.arange(hidden.shape[-2])
     q, k, v = (split_heads(hidden @ w, heads) for w in projections[:3])  # (..., H, L, e)

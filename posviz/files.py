@@ -10,6 +10,7 @@ import math
 import zipfile
 import zlib
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,22 @@ def safetensors_header(data: bytes) -> tuple[dict[str, Any], bytes] | None:
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if len(entries) > MOST_ARRAYS:
         raise _too_many()
+    _check_apart(entries)
     return entries, data[8 + size :]
+
+
+def _check_apart(entries: Mapping[str, Any]) -> None:
+    """The format's own rule: no byte belongs to two tensors, or a small file would fill the memory."""
+    spans = []
+    for entry in entries.values():
+        try:
+            start, stop = (int(n) for n in entry["data_offsets"])
+        except (LookupError, ValueError, TypeError, OverflowError):
+            continue  # refused where it is read
+        spans.append((start, stop))
+    spans = sorted(span for span in spans if span[0] < span[1])
+    if any(stop > start for (_, stop), (start, _) in pairwise(spans)):
+        raise refuse("two tensors share bytes of the file", "文件里有两个张量共用了同一段字节")
 
 
 def _is_float(entry: Any) -> bool:
@@ -204,7 +220,7 @@ def tensor(entry: Any, body: bytes) -> np.ndarray:
         start, stop = (int(n) for n in entry["data_offsets"])
         if not 0 <= start <= stop <= len(body) or any(n < 0 for n in shape):
             raise ValueError
-        numbers = np.frombuffer(body[start:stop], kind).reshape(shape)
+        numbers = np.frombuffer(memoryview(body)[start:stop], kind).reshape(shape)
     except (KeyError, ValueError, TypeError, OverflowError):
         raise refuse("the tensor's header does not fit its data", "张量的头部与数据对不上") from None
     if kind == "<u2":  # bfloat16: the upper half of a float32

@@ -64,7 +64,7 @@ def angle_errors(frequencies: np.ndarray, length: int, name: str, what: str) -> 
 
 def first_seen(errors: np.ndarray, limit: float = SEEN) -> np.ndarray:
     """(n,) int64: the first position at which each pair is wrong by more than limit radians, -1 where none is."""
-    wrong = np.abs(errors) > limit
+    wrong = ~(np.abs(errors) <= limit)  # beyond a dtype's range an angle is infinite or no number: wrong as well
     return read_only(np.where(wrong.any(axis=0), wrong.argmax(axis=0), -1))
 
 

@@ -341,6 +341,8 @@ def critical_dimension(width: int, base: float, length: int) -> int:
     turns = length / (2 * math.pi)
     if turns <= 1:
         return 0
+    if base <= 1:  # no pair is slower than the first one
+        return width
     return min(width, 2 * math.ceil(width / 2 * math.log(turns) / math.log(base)))
 
 

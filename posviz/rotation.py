@@ -19,16 +19,30 @@ def whole_tensor(values: torch.Tensor | np.ndarray | Sequence[int]) -> torch.Ten
     if isinstance(values, torch.Tensor):
         dtype = str(values.dtype).removeprefix("torch.")
     else:
-        values = np.array(values)  # a copy: torch takes neither read-only nor reversed arrays
+        given = values
+        try:
+            values = np.array(values)  # a copy: torch takes neither read-only nor reversed arrays
+        except ValueError:  # rows of unequal length
+            raise _not_whole(shown(given)) from None
         values = values if values.size else values.astype(np.int64)  # [] is an empty list of whole ones
         dtype = str(values.dtype)
+        if dtype == "uint64" and int(values.max()) >= 2**63:
+            raise _not_whole(int(values.max()))
+        if dtype.startswith("uint"):  # torch knows few of them
+            values = values.astype(np.int64)
     if not dtype.startswith(("int", "uint")):
-        raise Refusal(
-            Text("positions must be whole numbers, got {got}", "位置必须是整数，现在是 {got}"),
-            field="positions",
-            got=dtype,
-        )
+        raise _not_whole(dtype)
     return torch.as_tensor(values).to(torch.int64)
+
+
+def _not_whole(got: int | str) -> Refusal:
+    return Refusal(
+        Text("positions must be whole numbers, got {got}", "位置必须是整数，现在是 {got}")
+        if isinstance(got, str)
+        else Text("positions must be below 2^63, got {got}", "位置必须小于 2^63，现在是 {got}"),
+        field="positions",
+        got=got,
+    )
 
 
 def as_positions(

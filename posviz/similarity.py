@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 KINDS = ("dot", "cosine", "scaled")
+ANGLES = 2**19  # held at once: 4 MB
 
 
 def matrix(table: torch.Tensor | np.ndarray, kind: str = "dot") -> np.ndarray:
@@ -35,10 +36,15 @@ def matrix(table: torch.Tensor | np.ndarray, kind: str = "dot") -> np.ndarray:
     check_kind(kind)
     rows = read_only(table, np.float64)
     if kind == "cosine":
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+        rows = _unit(rows)
     product = rows @ rows.T
     return product / (rows.shape[1] / 2) if kind == "scaled" else product
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    """Each row divided by its length; a zero row stays zero."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
 
 
 def between(queries: torch.Tensor, keys: torch.Tensor, kind: str = "dot") -> np.ndarray:
@@ -46,7 +52,7 @@ def between(queries: torch.Tensor, keys: torch.Tensor, kind: str = "dot") -> np.
     check_kind(kind)
     q, k = (read_only(rows, np.float64) for rows in (queries, keys))
     if kind == "cosine":
-        q, k = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (q, k))
+        q, k = _unit(q), _unit(k)
     product = q @ k.T
     return product / (q.shape[1] / 2) if kind == "scaled" else product
 
@@ -85,8 +91,16 @@ def rises(curve: np.ndarray, tolerance: float = 1e-9) -> np.ndarray:
 
 def rope_kernel(distances: torch.Tensor | np.ndarray, frequencies: torch.Tensor) -> np.ndarray:
     """(2/d) sum_i cos(k w_i): the score of two all-ones vectors k apart, 1 at k = 0. (n,) float64."""
-    theta = rotation.angles(rotation.whole_tensor(distances), frequencies)
-    return theta.cos().mean(dim=1).numpy()
+    parts = _parts(rotation.whole_tensor(distances), frequencies)
+    return torch.cat([rotation.angles(part, frequencies).cos().mean(dim=1) for part in parts]).numpy()
+
+
+def _parts(distances: torch.Tensor, frequencies: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The distances in parts of about ANGLES angles, so that no large table is held.
+
+    Each of whole 64s: the same instructions compute a number whatever stands beside it.
+    """
+    return distances.split(64 * max(1, ANGLES // (64 * max(1, len(frequencies)))))
 
 
 def rope_bound(distances: torch.Tensor | np.ndarray, frequencies: torch.Tensor) -> np.ndarray:
@@ -94,9 +108,12 @@ def rope_bound(distances: torch.Tensor | np.ndarray, frequencies: torch.Tensor) 
 
     It bounds how large a score can be; it falls with distance more steadily than the kernel itself.
     """
-    theta = rotation.angles(rotation.whole_tensor(distances), frequencies)
-    partial = torch.polar(torch.ones_like(theta), theta).cumsum(dim=1)  # S_1 .. S_{d/2}
-    return partial.abs().mean(dim=1).numpy()
+    found = []
+    for part in _parts(rotation.whole_tensor(distances), frequencies):
+        theta = rotation.angles(part, frequencies)
+        partial = torch.polar(torch.ones_like(theta), theta).cumsum(dim=1)  # S_1 .. S_{d/2}
+        found.append(partial.abs().mean(dim=1))
+    return torch.cat(found).numpy()
 
 
 def check_kind(kind: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from posviz import compare
-from posviz.types import AttentionTrace, Refusal, Text, Tokens, read_only, shown
+from posviz.types import AttentionTrace, Refusal, Text, Tokens, read_only, shown, whole_number
 
 THUMB = 48  # cells along a side of a small picture
 SCORES = ("previous", "next", "first", "same", "entropy", "distance", "change")
@@ -225,7 +225,7 @@ def aggregate(
 
     how: "mean" or "max" of their weights, or "rollout" (Abnar and Zuidema 2020, arXiv 2005.00928, section 3):
     the product over layers of (mean over heads + identity) / 2, how much of a token's first vector may have
-    reached each token of the last layer. Raises :class:`Refusal` for another name, an empty choice, or the rollout of
+    reached each token of the last layer. Raises :class:`Refusal` for another name, an empty choice, a head that there is not, or the rollout of
     cross-attention: what one layer wrote into its queries is not what the next one reads as keys.
     """
     if how not in AGGREGATES:
@@ -251,7 +251,9 @@ def aggregate(
             )
         if only_layers is not None and n not in only_layers:
             continue
-        weights = layer.weights if only_heads is None else layer.weights[list(only_heads)]
+        weights = layer.weights
+        if only_heads is not None:
+            weights = weights[[whole_number("head", head, 0, len(weights) - 1) for head in only_heads]]
         if not len(weights):
             continue
         if how == "max":

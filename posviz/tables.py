@@ -310,6 +310,7 @@ def _share(centred: np.ndarray, omega: np.ndarray) -> np.ndarray:
 def sinusoids(table: np.ndarray, base: float = 10_000.0) -> Sinusoids:
     """Beside sinusoids of the same width (one more where that is odd)."""
     rows, cols = table.shape
+    table = table / (np.abs(table).max() or 1.0)  # the fourth power of its numbers has to be finite
     theta = np.arange(rows)[:, None] * rotation.inv_freq(cols + cols % 2, base).numpy()
     reference = np.concatenate([np.sin(theta), np.cos(theta)], axis=1)
     mine, theirs = (x - x.mean(axis=0) for x in (table, reference))

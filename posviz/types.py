@@ -129,8 +129,8 @@ class Dims:
     n_heads: int
 
     def __post_init__(self) -> None:
-        whole_number("d_model", self.d_model, 1, MAX_D_MODEL)
-        whole_number("n_heads", self.n_heads, 1, MAX_HEADS)
+        object.__setattr__(self, "d_model", whole_number("d_model", self.d_model, 1, MAX_D_MODEL))
+        object.__setattr__(self, "n_heads", whole_number("n_heads", self.n_heads, 1, MAX_HEADS))
         if self.d_model % self.n_heads:
             fits = [h for h in range(1, MAX_HEADS + 1) if self.d_model % h == 0]
             raise Refusal(

@@ -11,9 +11,11 @@ from posviz.types import Refusal, Text, shown
 MAX_BYTES = 4_000_000
 MAX_NUMBERS = 200_000
 MAX_DIMS = 4
-# What a printed tensor or array is wrapped in: "tensor([...], dtype=torch.float64)".
-_WRAP = re.compile(r"^\s*(?:\w+\.)*(?:tensor|array|Tensor|Array)\((.*?)(?:,\s*\w+=[\w.:'\"()]+)*\s*\)\s*$", re.S)
-_TOKEN = re.compile(r"[\s,;]+|([\[\](){}])|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])|(.)", re.S)
+# What a printed tensor or array is wrapped in: "tensor([...], dtype=torch.float64)". Possessive: text is read once.
+_WRAP = re.compile(r"\s*+(?:\w++\.)*+(?:tensor|array|Tensor|Array)\(")
+_OPTION = re.compile(r"\s*+\w++=[\w.:'\"()]++")
+_NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+"
+_TOKEN = re.compile(rf"[\s,;]+|([\[\](){{}}])|({_NUMBER})(?![\w.])|(.)", re.S)
 
 
 def _refuse(en: str, zh: str, **values: Any) -> Refusal:
@@ -27,8 +29,7 @@ def parse(text: str) -> np.ndarray:
     shortened output ("..."), more than MAX_NUMBERS numbers.
     """
     files.check_size(text, MAX_BYTES)
-    wrapped = _WRAP.match(text)
-    body = wrapped[1] if wrapped else text
+    body = _unwrapped(text)
     if not body.strip():
         raise _refuse("there are no numbers", "没有数")
     if "..." in body or "…" in body:
@@ -43,6 +44,19 @@ def parse(text: str) -> np.ndarray:
         rows = [_numbers(line) for line in body.splitlines() if line.strip()]
         rows = rows[0] if len(rows) == 1 else rows
     return check(_array(rows))
+
+
+def _unwrapped(text: str) -> str:
+    """What stands in "tensor(...)" without its options, or the text itself."""
+    wrapped, end = _WRAP.match(text), len(text.rstrip()) - 1
+    if not wrapped or text[end] != ")":
+        return text
+    start = wrapped.end()
+    end = len(text[:end].rstrip())
+    comma = text.rfind(",", start, end)
+    while comma >= 0 and _OPTION.fullmatch(text, comma + 1, end):
+        end, comma = comma, text.rfind(",", start, comma)
+    return text[start:end]
 
 
 def _tokens(text: str):

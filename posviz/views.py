@@ -21,8 +21,9 @@ MAX_BIAS_CELLS = 4_194_304  # heads x queries x keys of a bias in which more tha
 
 
 def wrapped(theta: np.ndarray) -> np.ndarray:
-    """Angles in [-pi, pi)."""
-    return np.remainder(theta + np.pi, 2 * np.pi) - np.pi
+    """Angles in [-pi, pi); NaN where they are not finite."""
+    with np.errstate(invalid="ignore"):
+        return np.remainder(theta + np.pi, 2 * np.pi) - np.pi
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ def picture(
     """
     module = spec.build(dims, max_len, torch.Generator().manual_seed(seed))
     if rows is not None and spec.pictures:
-        whole_number("rows", rows, 1, MAX_ROWS)
+        rows = whole_number("rows", rows, 1, MAX_ROWS)
     return picture_of(module, max_len if rows is None else rows, view=view, patch=patch)
 
 
@@ -158,8 +159,7 @@ def _grid(module: PositionModule, patch: tuple[int, int] | None) -> Picture:
     spec = module.spec
     height, width = spec.grid_height, spec.grid_width
     row, col = (height // 2, width // 2) if patch is None else patch
-    whole_number("row", row, 0, height - 1)
-    whole_number("col", col, 0, width - 1)
+    row, col = whole_number("row", row, 0, height - 1), whole_number("col", col, 0, width - 1)
     values = read_only(spec.patch_similarity(module.dims, row, col))
     return Picture("grid", (Cells(values),), 1.0, defined_rows=height, patch=(row, col))
 
@@ -346,7 +346,7 @@ def alikeness_of(module: PositionModule, length: int, *, kind: str = "dot", head
     spec, dims, module = module.spec, module.dims, copy.deepcopy(module)
     with torch.no_grad():
         if spec.kind == "bias":
-            whole_number("head", head, 0, dims.n_heads - 1)
+            head = whole_number("head", head, 0, dims.n_heads - 1)
             if not spec.capabilities.relative:
                 return _from_square(bias_squares(module, length, head)[0], is_bias=True)
             profile = bias_profiles(module, length)[head]

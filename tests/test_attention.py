@@ -423,6 +423,27 @@ def test_masks_are_checked(bad):
     assert error.text("zh") == f"`mask` 只能是 none, causal 之一，现在是 {quoted}"
 
 
+def test_a_mask_that_there_is_not_is_never_full_attention():
+    spec = encodings.make("none")
+    module = spec.build(DIMS, 8, torch.Generator().manual_seed(0))
+    weights, x = untrained_projections(DIMS.d_model, 0), untrained_embedding(SENTENCE, DIMS.d_model, 0)
+    for call in (
+        lambda: trace(SENTENCE, x, module, weights, seed=0, mask="Causal"),
+        lambda: attention.mix(x, module, weights, mask="Causal"),
+    ):
+        with pytest.raises(Refusal) as caught:
+            call()
+        assert str(caught.value) == "`mask` must be one of none, causal, got Causal"
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    spec = encodings.make("learned")
+    got = attend(SENTENCE, spec, DIMS, seed=np.int64(7), max_len=np.int32(8))
+    np.testing.assert_array_equal(got.output, attend(SENTENCE, spec, DIMS, seed=7, max_len=8).output)
+    assert type(got.seed) is int
+    assert type(Dims(d_model=np.int64(16), n_heads=np.int64(2)).d_model) is int
+
+
 def test_causal_alibi_needs_its_mask():
     error = refused(SENTENCE, encodings.make("alibi", causal=True), DIMS)
     assert str(error) == (

@@ -259,6 +259,12 @@ def test_sandwich_is_nemos_up_to_a_constant_of_each_head():
     np.testing.assert_allclose(np.ptp((ours - theirs).numpy(), axis=(1, 2)), 0, atol=1e-12)
 
 
+def test_an_odd_width_of_sandwich_is_refused():
+    error = refused(encodings.make, "sandwich", width=3)
+    assert str(error) == "`width` of Sandwich must be even, since sinusoids come in pairs, got 3"
+    assert error.text("zh") == "Sandwich 的 `width` 必须是偶数，因为正弦成对出现，现在是 3"
+
+
 @given(st.lists(st.integers(0, 8000), min_size=1, max_size=6), st.integers(64, 4096))
 def test_fires_share_stays_from_0_to_1(positions, threshold):
     module = encodings.make("fire", threshold=threshold).build(DIMS, 8)
@@ -458,6 +464,10 @@ def test_ids_refuse_what_they_cannot_place():
     assert str(error) == "a piece must be text, image or video, got sound"
     assert error.text("zh") == "片段只能是 text、image 或 video，现在是 sound"
     assert str(refused(mrope.ids, [("image", (0, 2, 2))])) == "`grid` must be a whole number from 1 to 4096, got 0"
+    for size in (3, (1, 2), "123", None):
+        error = refused(mrope.ids, [("image", size)])
+        assert str(error) == f"the size of a picture must be (time, rows, columns), got {size}"
+        assert error.text("zh") == f"图像的大小必须是（时间、行、列），现在是 {size}"
 
 
 # ---- xPos

@@ -401,6 +401,10 @@ def test_square_tables_have_square_cells_and_no_figure_is_larger_than_a_screen()
             lambda: table(np.eye(2), col_labels="ab"),
             "`col_labels` must be a sequence of 2 labels, one for each row or column, got 'ab'",
         ),
+        (
+            lambda: table(np.eye(2), row_labels=5),
+            "`row_labels` must be a sequence of 2 labels, one for each row or column, got 5",
+        ),
     ],
 )
 def test_heatmap_refuses(call, expected):
@@ -765,6 +769,14 @@ def test_losses_need_a_token_each() -> None:
     assert got == "there must be one token for each of the 2 losses of A, got 1"
 
 
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize(("given", "got"), [({}, "nothing"), ({"A": [1.0]}, "A"), (5, "5")])
+def test_losses_need_both_sentences(place, given, got) -> None:
+    arguments = [given if i == place else one for i, one in enumerate(BEFORE_AFTER)]
+    name = ("before", "after", "pieces")[place]
+    assert message(figures.losses_before_after, *arguments) == f"`{name}` must be a mapping with A and B, got {got}"
+
+
 def test_every_head_is_a_dot_at_its_share() -> None:
     strongest = {name: {"previous": [0.5, 0.9], "marks": [1.0, 0.5]} for name in ROLES}
     figure = figures.head_roles(
@@ -802,7 +814,22 @@ def test_every_head_is_a_dot_at_its_share() -> None:
             {"previous": 0.1},
             "rope must have one share of previous for each of the 2 heads, got 1",
         ),
+        ({"a": {}}, {"x": 0.1}, "`shares` says nothing about x in a"),
+        ({"a": 1}, {"x": 0.1}, "`shares` says nothing about x in a"),
+        (5, {"x": 0.1}, "there must be at least one model and one role, got 0 and 1"),
+        ({"a": {"x": [0.1, 0.2]}}, {"x": "0"}, "`chance` must be a finite number from 0 and up to 1, got '0'"),
     ],
 )
 def test_head_roles_refuse(shares, chance, expected) -> None:
     assert message(figures.head_roles, shares, chance, ["0", "1"]) == expected
+
+
+@pytest.mark.parametrize("chosen", [(0, 5), (2, 0), (-1, 0), (0,), 1, (0.0, 1)])
+def test_the_chosen_head_is_one_of_them(chosen) -> None:
+    got = message(figures.head_roles, ROLES, {"previous": 0.1}, ["0", "1"], chosen=chosen)
+    assert got == f"`chosen` must be (model, head) within (2, 2), got {chosen}"
+
+
+def test_several_trainings_are_those_of_every_model() -> None:
+    got = message(figures.head_roles, ROLES, {"previous": 0.1}, ["0", "1"], strongest={"none": {"previous": [0.5]}})
+    assert got == "`strongest` says nothing about previous in rope"

@@ -94,6 +94,19 @@ def lying(**entry) -> bytes:
     return len(header).to_bytes(8, "little") + header + bytes(8)
 
 
+def sharing(count: int, *spans: tuple[int, int]) -> bytes:
+    """Tensors of float32 with these spans of 40 kB, the last one ``count`` times."""
+    all_spans = (*spans, *[spans[-1]] * (count - 1))
+    entries = {f"x{i}": _entry(*span) for i, span in enumerate(all_spans)}
+    header = json.dumps(entries).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(40_000)
+
+
+def _entry(start: int, stop: int) -> dict:
+    return {"dtype": "F32", "shape": [(stop - start) // 4], "data_offsets": [start, stop]}
+
+
+SHARED = "two tensors share bytes of the file"
 OBJECTS = "the file holds Python objects (a pickle), which are never read; save numbers only"
 UNREADABLE = "the .npy file cannot be read"
 NO_ZIP = "the .npz file cannot be read"
@@ -134,6 +147,8 @@ HOSTILE = {
     "zip by its name": (b"PK\x03\x04rest", NO_ZIP),
     "tensor longer than its data": (lying(shape=[9]), NO_FIT),
     "tensor outside": (lying(data_offsets=[0, 99]), NO_FIT),
+    "tensors over one body": (sharing(500, (0, 40_000)), SHARED),
+    "tensors that overlap": (sharing(1, (400, 800), (0, 404)), SHARED),
     "tensor without shape": (lying(shape=None), NO_FIT),
     "tensor of ids": (lying(dtype="I64"), "the file holds no tensor of F64, F32, F16, BF16"),
     "tensors nowhere": (len(b"{}").to_bytes(8, "little") + b"{}", "the file holds no tensor of F64, F32, F16, BF16"),
@@ -179,6 +194,13 @@ def test_a_bomb_takes_no_memory() -> None:
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert most < 90_000_000
+
+
+def test_tensors_side_by_side_are_read() -> None:
+    """Also in another order, with gaps, and empty ones anywhere."""
+    data = sharing(3, (400, 800), (0, 400), (900, 904), (404, 404))
+    found = files.read(data, **LIMITS)
+    assert [len(array) for array in found.values()] == [100, 100, 1, 0, 0, 0]
 
 
 def test_a_thousand_members_are_too_many() -> None:

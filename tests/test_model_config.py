@@ -127,6 +127,16 @@ def test_old_and_new_keys_say_the_same() -> None:
     assert (old.d_head, old.base, old.scaling.factor, old.trained_length) == (64, 5e5, 4.0, 1024)
 
 
+def test_a_hidden_size_that_no_float_can_hold_is_only_a_note() -> None:
+    config = {"model_type": "llama", "head_dim": 128, "num_attention_heads": 32, "hidden_size": 10**400}
+    config |= {"max_position_embeddings": 4096, "rope_theta": 1e4}
+    assert encodings.rope_from_config(config).d_head == 128
+    quotient = "3125" + "0" * 35 + "…"
+    assert [finding.text.en for finding in diagnose(config)] == [
+        f"head_dim is 128, not hidden_size / num_attention_heads = {quotient}: code that divides gets another RoPE."
+    ]
+
+
 def test_nested_text_configs() -> None:
     inner = {**LLAMA, "rope_theta": 2e4}
     for key in model_config.TEXT_CONFIGS:

@@ -85,3 +85,13 @@ def test_an_unknown_type_is_refused():
         precision.dtype_named("int8")
     assert str(caught.value) == "`dtype` must be one of float64, float32, bfloat16, float16, got int8"
     assert caught.value.text("zh") == "`dtype` 只能是 float64, float32, bfloat16, float16 之一，现在是 int8"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("what", precision.ROUNDED)
+def test_an_angle_beyond_float16_is_wrong(what):
+    """Its largest number is 65504: at 65520 a position is infinite, and so is its angle."""
+    errors = precision.angle_errors(np.array([1.0]), 65_530, "float16", what)
+    first = int(precision.first_seen(errors[65_520:])[0])
+    assert first == (-1 if what == "frequencies" else 0)
+    np.testing.assert_array_equal(precision.first_seen(np.array([[0.0, np.nan], [np.inf, 0.0]])), [1, 0])

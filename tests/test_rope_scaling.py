@@ -138,6 +138,8 @@ def test_critical_dimension(entry: dict) -> None:
 def test_critical_dimension_has_ends() -> None:
     assert rope_scaling.critical_dimension(64, 1e4, 6) == 0
     assert rope_scaling.critical_dimension(64, 1e4, 10**9) == 64
+    for base in (1.0, 0.5):  # every pair turns as fast as the first one, or faster
+        assert rope_scaling.critical_dimension(128, base, 4096) == 128
 
 
 # ---- 50 digits

@@ -215,6 +215,16 @@ def test_no_positions_are_positions(empty):
         ),
         ([True], "positions must be whole numbers, got bool", "位置必须是整数，现在是 bool"),
         ([10**30], "positions must be whole numbers, got object", "位置必须是整数，现在是 object"),
+        (
+            [[1], [1, 2]],
+            "positions must be whole numbers, got [[1], [1, 2]]",
+            "位置必须是整数，现在是 [[1], [1, 2]]",
+        ),
+        (
+            [2**63],
+            "positions must be below 2^63, got 9223372036854775808",
+            "位置必须小于 2^63，现在是 9223372036854775808",
+        ),
         (["1"], "positions must be whole numbers, got <U1", "位置必须是整数，现在是 <U1"),
         ([3, -1], "positions must not be negative, got -1", "位置不能是负数，现在是 -1"),
         (
@@ -228,7 +238,7 @@ def test_no_positions_are_positions(empty):
             "位置的形状必须是 (len,)，现在是 (2, 2)",
         ),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_other_positions_are_refused(positions, english, chinese):
     for use in (

@@ -209,6 +209,29 @@ def test_the_kernel_is_the_score_of_equal_vectors(d_head, base, k):
     assert abs(got[0]) <= 1 + 1e-12
 
 
+@pytest.mark.parametrize(("width", "count"), [(8192, 1001), (128, 20_001), (2, 5), (6, 0)])
+def test_the_kernel_and_its_bound_hold_few_angles_at_once(monkeypatch, width, count):
+    at, frequencies = torch.arange(count), rotation.inv_freq(width, 1e4)
+    theta = rotation.angles(at, frequencies)
+    bound = torch.polar(torch.ones_like(theta), theta).cumsum(dim=1).abs().mean(dim=1)
+    angles, sizes = rotation.angles, []
+
+    def counted(*given):
+        found = angles(*given)
+        sizes.append(found.numel())
+        return found
+
+    monkeypatch.setattr(rotation, "angles", counted)
+    np.testing.assert_array_equal(similarity.rope_kernel(at, frequencies), theta.cos().mean(dim=1).numpy())
+    np.testing.assert_array_equal(similarity.rope_bound(at, frequencies), bound.numpy())
+    assert max(sizes) <= similarity.ANGLES and sum(sizes) == 2 * theta.numel()
+
+
+def test_a_zero_row_is_like_nothing():
+    got = similarity.between(torch.zeros(2, 3), torch.ones(1, 3), "cosine")
+    np.testing.assert_array_equal(got, [[0.0], [0.0]])
+
+
 def test_the_kernel_ripples():
     kernel = similarity.rope_kernel(torch.arange(200), rotation.inv_freq(128, 1e4))
     assert kernel[0] == 1

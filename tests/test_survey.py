@@ -136,6 +136,8 @@ def test_aggregates_of_the_twin() -> None:
         ({"how": "median"}, "`how` must be one of mean, max, rollout, got median"),
         ({"only_layers": []}, "choose at least one layer and one head"),
         ({"only_heads": []}, "choose at least one layer and one head"),
+        ({"only_heads": [0, 99]}, "`head` must be a whole number from 0 to 3, got 99"),
+        ({"only_heads": [-1]}, "`head` must be a whole number from 0 to 3, got -1"),
     ],
 )
 def test_aggregates_that_cannot_be(given_, sentence) -> None:

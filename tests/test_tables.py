@@ -136,6 +136,13 @@ def test_turned_and_scaled_sinusoids_are_still_alike() -> None:
     assert tables.sinusoids(RANDOM).alike < 0.4
 
 
+@pytest.mark.parametrize("scale", [1e99, 1e-99, 1e-200])
+def test_alikeness_knows_no_scale(scale: float) -> None:
+    want, got = tables.sinusoids(RANDOM), tables.sinusoids(RANDOM * scale)
+    assert got.alike == pytest.approx(want.alike, rel=1e-9) and want.alike > 0
+    assert got.explained == pytest.approx(want.explained, rel=1e-9)
+
+
 def test_linear_alikeness_by_its_definition() -> None:
     """CKA through centring matrices, and the fit by least squares."""
     n = len(RANDOM)

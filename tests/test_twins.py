@@ -39,6 +39,18 @@ def test_no_held_out_poem_is_trained_on() -> None:
         assert not trained & {text[:6] for text in held}
 
 
+def test_a_form_that_there_is_not_is_refused() -> None:
+    for call in (
+        lambda: store.load("rope").tokenize("春", form="haiku"),
+        lambda: list(sample.write(store.load("rope").model, "春", form="haiku")),
+        lambda: sample.write_many(store.load("rope").model, 1, form="haiku"),
+    ):
+        with pytest.raises(Refusal) as refused:
+            call()
+        assert str(refused.value) == "`form` must be one of quatrain, verse, song, got haiku"
+        assert refused.value.text("zh") == "`form` 只能是 quatrain, verse, song 之一，现在是 haiku"
+
+
 def test_forms_are_what_they_are_called() -> None:
     assert all(map(sample.well_formed, corpus.poems("train", "quatrain")))
     for form, count in (("verse2", 8), ("verse4", 16)):

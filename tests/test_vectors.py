@@ -151,3 +151,27 @@ def test_a_header_that_lies_is_refused() -> None:
         header = json.dumps({"a": {"dtype": "F32", **entry}}).encode()
         with pytest.raises(Refusal, match="the tensor's header does not fit its data"):
             vectors.load(len(header).to_bytes(8, "little") + header + bytes(8))
+
+
+LONG = [
+    ("1" * 3_999_999 + "x", "`111111111111` at character 1 is not a number"),
+    ("tensor(" + " " * 3_999_000 + "x", "`tensor(     ` at character 1 is not a number"),
+    ("tensor(" + ", a=1" * 700_000 + "x", "`tensor(, a=1` at character 1 is not a number"),
+    ("tensor([x" + ", a=1" * 700_000 + ")", "`x` at character 2 is not a number"),
+]
+
+
+@pytest.mark.parametrize(("given_text", "sentence"), LONG, ids=range(len(LONG)))
+def test_a_long_text_is_read_once(given_text: str, sentence: str) -> None:
+    """Where a character is tried again for every one before it, these take hours."""
+    with pytest.raises(Refusal) as caught:
+        vectors.parse(given_text)
+    assert str(caught.value) == sentence
+
+
+def test_options_of_a_print_are_left_out_and_nothing_else() -> None:
+    for options in (", dtype=torch.float64", ",a=1,b='x'", ", device='cuda:0', requires_grad=True ", ""):
+        assert vectors.parse(f" np.array([1., .5e1]{options}) \n").tolist() == [1, 5]
+    with pytest.raises(Refusal) as caught:
+        vectors.parse("tensor([1], a=1 , b=2)")
+    assert str(caught.value) == "`a=1 ` at character 6 is not a number"

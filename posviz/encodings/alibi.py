@@ -64,7 +64,7 @@ class Alibi(Encoding):
         Other numbers of heads take the slopes of the power of two below, then every other one of
         the power above, so they do not fall monotonically (that is not a mistake).
         """
-        whole_number("n_heads", n_heads, 1, MAX_HEADS)
+        n_heads = whole_number("n_heads", n_heads, 1, MAX_HEADS)
         below = 2 ** int(math.log2(n_heads))
 
         def geometric(heads: int) -> torch.Tensor:

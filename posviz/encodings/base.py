@@ -197,7 +197,7 @@ class Encoding:
 
     def build(self, dims: Dims, max_len: int = 512, generator: torch.Generator | None = None) -> PositionModule:
         """The module for these sizes; parameters, if any, are drawn from ``generator`` (default: seed 0)."""
-        whole_number("max_len", max_len, 1, MAX_LEN)
+        max_len = whole_number("max_len", max_len, 1, MAX_LEN)
         self.fits(dims)
         return self.make_module(dims, max_len, generator or torch.Generator().manual_seed(0))
 

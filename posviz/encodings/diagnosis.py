@@ -100,11 +100,12 @@ def _about_width(model: Mapping[str, Any]) -> Iterator[Finding]:
     if not all(isinstance(value, int) and value > 0 for value in (d_head, hidden, heads)):
         return
     if d_head * heads != hidden:
+        whole = hidden // heads  # of no use beside head_dim, so it may be larger than any float
         yield _note(
-            "head_dim is {d}, not hidden_size / num_attention_heads = {quotient:g}: code that divides gets another RoPE.",
-            "head_dim 是 {d}，而不是 hidden_size / num_attention_heads = {quotient:g}：用除法的代码会得到另一个 RoPE。",
+            "head_dim is {d}, not hidden_size / num_attention_heads = {quotient}: code that divides gets another RoPE.",
+            "head_dim 是 {d}，而不是 hidden_size / num_attention_heads = {quotient}：用除法的代码会得到另一个 RoPE。",
             d=d_head,
-            quotient=hidden / heads,
+            quotient=shown(whole) if whole.bit_length() > 1000 else f"{hidden / heads:g}",
         )
 
 

@@ -189,6 +189,15 @@ def ids(pieces: Sequence[tuple[str, int | tuple[int, int, int]]]) -> torch.Tenso
             count = whole_number("tokens", size, 0, MAX_TOKENS)
             block = torch.arange(count)[:, None].expand(-1, 3)
         elif what in ("image", "video"):
+            if not isinstance(size, tuple | list) or len(size) != 3:
+                raise Refusal(
+                    Text(
+                        "the size of a picture must be (time, rows, columns), got {got}",
+                        "图像的大小必须是（时间、行、列），现在是 {got}",
+                    ),
+                    field="pieces",
+                    got=shown(size),
+                )
             t, h, w = (whole_number("grid", n, 1, 4096) for n in size)
             axes = torch.meshgrid(torch.arange(t), torch.arange(h), torch.arange(w), indexing="ij")
             block = torch.stack([axis.flatten() for axis in axes], dim=-1)

@@ -17,7 +17,7 @@ from posviz.encodings.base import (
     relative_positions,
 )
 from posviz.rotation import angles
-from posviz.types import Dims, Text
+from posviz.types import Dims, Refusal, Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,17 @@ class Sandwich(Encoding):
         trainable=False, relative=True, unbounded=True, directional=False
     )
     pictures: ClassVar[tuple[str, ...]] = ("bias",)
+
+    def check(self) -> None:
+        if self.width % 2:
+            raise Refusal(
+                Text(
+                    "`width` of Sandwich must be even, since sinusoids come in pairs, got {got}",
+                    "Sandwich 的 `width` 必须是偶数，因为正弦成对出现，现在是 {got}",
+                ),
+                field="width",
+                got=self.width,
+            )
 
     @property
     def frequencies(self) -> torch.Tensor:

@@ -47,7 +47,10 @@ def labels_of(name: str, labels: Tokens | Sequence[Any], count: int) -> tuple[st
     elif isinstance(labels, str):
         raise _bad_labels(name, count, shown(repr(labels)))
     else:
-        found = tuple(str(label) for label in labels)
+        try:
+            found = tuple(str(label) for label in labels)
+        except TypeError:
+            raise _bad_labels(name, count, shown(labels)) from None
     if len(found) != count:
         raise _bad_labels(name, count, str(len(found)))
     if Counter(map(visible, found)).most_common(1)[0][1] > 1:

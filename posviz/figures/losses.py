@@ -128,6 +128,17 @@ def losses_before_after(
     before, after: "A" and "B" -> (n,) nats. pieces: "A" and "B" -> the n tokens that are guessed.
     Raises :class:`posviz.Refusal`.
     """
+    for name, given in (("before", before), ("after", after), ("pieces", pieces)):
+        if not isinstance(given, Mapping) or not {"A", "B"} <= given.keys():
+            raise Refusal(
+                Text(
+                    "`{name}` must be a mapping with A and B, got {got}",
+                    "`{name}` 必须是含有 A 和 B 的映射，现在是 {got}",
+                ),
+                field=name,
+                name=name,
+                got=shown(", ".join(map(str, given)) if isinstance(given, Mapping) else given) or Text("nothing", "空"),
+            )
     colours = palette(dark)
     lines = []
     for side, ink in (("A", colours.a), ("B", colours.b)):

@@ -10,7 +10,7 @@ from posviz.figures.arrays import numbers
 from posviz.figures.colours import css, palette
 from posviz.figures.labels import SIZE, plain, text_width, wrapped
 from posviz.figures.layout import Frame, axis, figure
-from posviz.types import Refusal, Text
+from posviz.types import Refusal, Text, real_number, shown
 
 ROW, GAP = 34, 0.035  # px of a model; between two panels, as a share of the width
 TITLE = Text("What the heads look at", "各个头在看什么")
@@ -38,7 +38,8 @@ def head_roles(
     chosen: (model, head), counted from 0, ringed in every panel; a dot's ``customdata`` is the same pair.
     Raises :class:`posviz.Refusal`.
     """
-    colours, roles, models = palette(dark), list(chance), list(shares)
+    colours = palette(dark)
+    roles, models = (list(given) if isinstance(given, Mapping) else [] for given in (chance, shares))
     if not roles or not models:
         raise Refusal(
             Text(
@@ -49,21 +50,24 @@ def head_roles(
             models=len(models),
             roles=len(roles),
         )
+    even = {role: real_number("chance", chance[role], 0, 1) for role in roles}
+    if chosen is not None:
+        _check_chosen(chosen, (len(models), len(heads)))
     left, right, height = max(map(text_width, models)) + 30, 24, ROW * len(models)
     panel = (1 - GAP * (len(roles) - 1)) / len(roles)
     traces, notes, rules, axes = [], [], [], {}
     for r, role in enumerate(roles):
         place = "x" if r == 0 else f"x{r + 1}"
         for m, model in enumerate(models):
-            values = _checked(model, role, shares[model][role], len(heads))
+            values = _checked(model, role, _of("shares", shares, model, role), len(heads))
             ink, end = colours.curves[m % len(colours.curves)], values.max()
             if strongest:
-                each = numbers(f"{model}, {role}", strongest[model][role], "(n,)")
+                each = numbers(f"{model}, {role}", _of("strongest", strongest, model, role), "(n,)")
                 traces.append(_span(each, m, css(ink, 0.3)) | {"xaxis": place})
                 end = max(end, each.max())
             traces.append(_dots(values, m, heads, model, role, css(ink)) | {"xaxis": place})
             traces.append(_label(values.max(), end, m, css(ink)) | {"xaxis": place})
-            if chosen and chosen[0] == m:
+            if chosen is not None and chosen[0] == m:
                 traces.append(_ring(values[chosen[1]], m, css(colours.text)) | {"xaxis": place})
         start = r * (panel + GAP)
         axes[f"xaxis{r + 1 if r else ''}"] = axis(colours, X_LABEL(lang) if r == 0 else "", range=[-0.04, 1.44]) | {
@@ -77,8 +81,8 @@ def head_roles(
             **{"showgrid": True, "gridcolor": css(colours.line)},
         }
         notes.append(_head(role, start, panel * (width - left - right), css(colours.text)))
-        notes.append(_even(chance[role], start, lang, css(colours.quiet)))
-        rules.append(_rule(chance[role], place, css(colours.quiet)))
+        notes.append(_even(even[role], start, lang, css(colours.quiet)))
+        rules.append(_rule(even[role], place, css(colours.quiet)))
     result = figure(
         traces,
         colours,
@@ -101,6 +105,33 @@ def head_roles(
     for note in notes:
         result.add_annotation(note)
     return result
+
+
+def _of(name: str, given: Any, model: str, role: str) -> Any:
+    found = given.get(model) if isinstance(given, Mapping) else None
+    if not isinstance(found, Mapping) or role not in found:
+        raise Refusal(
+            Text("`{name}` says nothing about {role} in {model}", "`{name}` 没有给出 {model} 的“{role}”"),
+            field=name,
+            name=name,
+            role=role,
+            model=model,
+        )
+    return found[role]
+
+
+def _check_chosen(chosen: Any, shape: tuple[int, int]) -> None:
+    good = isinstance(chosen, tuple | list) and len(chosen) == 2
+    if not good or not all(isinstance(i, int | np.integer) and 0 <= i < n for i, n in zip(chosen, shape, strict=True)):
+        raise Refusal(
+            Text(
+                "`chosen` must be (model, head) within {shape}, got {got}",
+                "`chosen` 必须是 {shape} 之内的（模型、头），现在是 {got}",
+            ),
+            field="chosen",
+            shape=str(shape),
+            got=shown(chosen),
+        )
 
 
 def _checked(model: str, role: str, values: Any, count: int) -> np.ndarray:

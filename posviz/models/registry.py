@@ -8,7 +8,7 @@ from pathlib import Path
 
 from posviz.models import pretrained
 from posviz.models.base import Model
-from posviz.models.pretrained.folder import kind_of
+from posviz.models.pretrained.folder import folder_at, kind_of
 from posviz.models.pretrained.limits import Limits, from_environment
 from posviz.models.pretrained.model import Progress
 from posviz.models.twins import store
@@ -37,7 +37,7 @@ def models_folder() -> Path:
     """Where fetched models are: POSVIZ_MODELS, else ``models`` beside a checkout, else a cache in the home folder."""
     given = os.environ.get("POSVIZ_MODELS")
     if given:
-        return Path(given).expanduser()
+        return folder_at(given) or Path(given)
     return ROOT / "models" if (ROOT / "pyproject.toml").is_file() else Path.home() / ".cache" / "posviz" / "models"
 
 
@@ -60,8 +60,8 @@ def catalog(limits: Limits | None = None) -> tuple[Entry, ...]:
 
 
 def _local() -> list[str]:
-    folder = models_folder()
-    found = folder.glob("*/config.json") if folder.is_dir() else ()
+    folder = folder_at(models_folder())
+    found = folder.glob("*/config.json") if folder else ()
     return sorted(path.parent.name for path in found if not path.parent.name.startswith("."))
 
 

@@ -104,7 +104,7 @@ class Operation:
         kind = CHANGES[self.change]
         if self.amount is None or kind.amount is None:
             object.__setattr__(self, "amount", kind.default)
-        whole_number("amount", self.amount, 0, kind.high)
+        object.__setattr__(self, "amount", whole_number("amount", self.amount, 0, kind.high))
 
     def positions(self, length: int) -> Positions:
         """What a model is told of a sentence of so many tokens."""
@@ -209,6 +209,8 @@ def losses(model: Model, tokens: Tokens, operation: Operation | None = None) -> 
     told = None if operation is None else operation.positions(len(tokens))
     if isinstance(model, Pretrained):
         return model.losses(tokens, told)
+    if not isinstance(model, Trained):
+        return None
     twin = model if told is None else _moved(model, told)
     return read_only(-twin.log_probabilities(tokens, end=False)) if len(tokens) > 1 else None
 

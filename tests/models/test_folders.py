@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from posviz.models import pretrained
 from posviz.models.pretrained import hub
 from posviz.models.pretrained.limits import Limits, from_environment
-from posviz.types import Refusal
+from posviz.types import Refusal, shown
 
 ROOT = Path(__file__).parents[2]
 
@@ -136,6 +136,33 @@ def test_shards_stay_in_the_folder(folder) -> None:
     assert refused(folder).endswith("names files that are not in the folder")
 
 
+@pytest.mark.parametrize(
+    "names", [{"a": ["x"]}, {"a": 1, "b": "m1.safetensors"}, {"a": "x" * 5000}, {"a": "x\0"}, {"a": None}, {}, 1]
+)
+def test_an_index_of_anything_else_is_one_sentence(folder, names) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+    assert refused(folder) == (
+        f"model.safetensors.index.json in {shown(str(folder), 80)} names files that are not in the folder"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "the text is not JSON: line 1, column 2 cannot be read"),
+        ("[1]", "`config` must be a JSON object, got [1]"),
+        ("\xff", "the file is not text in UTF-8"),
+    ],
+)
+def test_a_broken_provenance_is_one_sentence(folder, tmp_path, text, said) -> None:
+    (folder / "posviz.json").write_text(text, "latin-1")
+    assert refused(folder) == said
+    (folder / "posviz.json").rename(tmp_path / "secret.json")
+    (folder / "posviz.json").symlink_to(tmp_path / "secret.json")
+    assert refused(folder) == f"posviz.json in {shown(str(folder), 80)} is a link that leads out of the folder"
+
+
 def test_shards_are_read(made, folder) -> None:
     from transformers import BertModel
 
@@ -231,6 +258,17 @@ def test_hostile_configs_end_before_anything_is_allocated(folder, changes, sente
     assert said == sentence if sentence else len(said) < 300
 
 
+def test_labels_of_a_classifier_are_not_made(folder, monkeypatch) -> None:
+    """A hundred million of them would be a dictionary of gigabytes before the first check."""
+    from transformers import AutoConfig
+
+    make, asked = AutoConfig.for_model, []
+    monkeypatch.setattr(AutoConfig, "for_model", lambda **given: asked.append(given) or make(**given))
+    config(folder, num_labels=10**8, id2label={"0": "a"}, label2id={"a": 0})
+    assert len(pretrained.load(folder).config.id2label) == 2
+    assert not {"num_labels", "id2label", "label2id"} & asked[0].keys()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -280,6 +318,20 @@ def test_limits_of_size(made) -> None:
         model.tokenize("the dog bites the man")
     assert " layers of " in str(refusal.value) and "up to 100 are computed: take a shorter sentence" in str(
         refusal.value
+    )
+
+
+def test_a_decoder_counts_with_both_of_its_attentions(made) -> None:
+    """T5 of 2 + 2 layers and 3 heads: 2 of the encoder, 2 of the decoder on itself, 2 on the encoder."""
+    tokens = pretrained.load(made("t5")).tokenize("the dog bites the man")
+    cells = 6 * 3 * len(tokens) ** 2
+    whole = pretrained.load(made("t5"), limits=Limits(cells=cells)).trace(tokens)
+    assert (len(whole.layers), len(whole.decoder.layers), len(whole.cross)) == (2, 2, 2)
+    with pytest.raises(Refusal) as refusal:
+        pretrained.load(made("t5"), limits=Limits(cells=cells - 1)).trace(tokens)
+    assert str(refusal.value) == (
+        f"6 layers of 3 heads on {len(tokens)} tokens are {cells:,} weights; up to {cells - 1:,} are computed: "
+        "take a shorter sentence"
     )
 
 
@@ -345,7 +397,11 @@ def test_a_hub_that_does_not_give(no_cache, monkeypatch, error, said) -> None:
         ({"pytorch_model.bin": 10}, "some/model has no weights as .safetensors; other formats are not read"),
         (
             {"model.safetensors": 10**12},
-            "the weights of some/model have 1,000,000,000,000 bytes; up to 6,400,000,000 are downloaded",
+            "the files of some/model have 1,000,000,000,000 bytes; up to 6,400,000,000 are downloaded",
+        ),
+        (
+            {"model.safetensors": 10, "vocab.json": 5 * 10**9, "notes.txt": 2 * 10**9, "onnx/x.json": 10**9},
+            "the files of some/model have 7,000,000,010 bytes; up to 6,400,000,000 are downloaded",
         ),
     ],
 )
@@ -354,6 +410,26 @@ def test_a_hub_model_is_measured_before_it_is_downloaded(no_cache, monkeypatch, 
     about = SimpleNamespace(siblings=siblings, sha="0" * 40)
     monkeypatch.setattr(no_cache.HfApi, "model_info", lambda *args, **kwargs: about)
     assert refused("some/model") == said
+
+
+def test_only_what_was_measured_is_downloaded(made, monkeypatch) -> None:
+    import huggingface_hub
+    from huggingface_hub import errors
+
+    names = ["model.safetensors", "[a]*.json", "sub/model.safetensors", "sub/big.json", "evil.py", "model.bin"]
+    about = SimpleNamespace(siblings=[SimpleNamespace(rfilename=name, size=1) for name in names], sha="0" * 40)
+    got = []
+
+    def download(name, local_files_only=False, allow_patterns=(), **kwargs):
+        if local_files_only:
+            raise errors.LocalEntryNotFoundError("not cached")
+        got.extend(huggingface_hub.utils.filter_repo_objects(names, allow_patterns=allow_patterns))
+        return str(made("bert"))
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *args, **kwargs: about)
+    pretrained.load("some/model")
+    assert got == names[:2]
 
 
 def test_a_cached_model_needs_no_network(made, monkeypatch) -> None:

@@ -246,13 +246,26 @@ def test_limits_of_a_server_are_smaller() -> None:
     assert from_environment({"POSVIZ_HOSTED": "1"}).parameters < Limits().parameters
 
 
+NO_NAMES = ("~nosuchuser/x", "/" + "x" * 5000, "a\0b", "local:a\0b", "local:" + "x" * 5000)
+
+
+@pytest.mark.parametrize("name", ["~nosuchuser/x", "/" + "x" * 5000, "/a\0b"], ids=["home", "long", "nul"])
+def test_a_name_that_no_folder_can_have_is_one_sentence(folder, name) -> None:
+    with pytest.raises(Refusal) as refusal:
+        models.open_model(name)
+    said = {"/a\0b": "/a\ufffdb"}.get(name, name)
+    said = said if len(said) <= 80 else said[:79] + "…"
+    assert str(refusal.value) == f"{said} is not a folder"
+    assert refusal.value.text("zh") == f"{said} 不是文件夹"
+
+
 def test_how_a_model_tells_the_order_is_known_before_it_is_opened(made, folder, monkeypatch) -> None:
     assert models.position_kind("local:tiny") == models.position_kind(str(folder / "tiny")) == "absolute"
     config = made("llama") / "config.json"
     (folder / "tiny" / "config.json").write_bytes(config.read_bytes())  # a file that has changed is read again
     assert models.position_kind("local:tiny") == "rotary"
     assert (models.position_kind("twin:t5"), models.position_kind("twin:rope")) == ("bias", "rotary")
-    for unknown in ("twin:x", "local:..", "local:../tiny", "local:missing", "hub:a/b", "/nowhere", ""):
+    for unknown in ("twin:x", "local:..", "local:../tiny", "local:missing", "hub:a/b", "/nowhere", "", *NO_NAMES):
         assert models.position_kind(unknown) is None
     monkeypatch.setenv("POSVIZ_HOSTED", "1")
     assert models.position_kind(str(folder / "tiny")) is None  # a server looks into no folder that a visitor names

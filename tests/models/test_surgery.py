@@ -175,6 +175,11 @@ def test_refusals(make, sentence) -> None:
     assert refusal.value.text("zh") != sentence
 
 
+def test_a_model_that_does_not_predict_has_no_losses() -> None:
+    model = Untrained()
+    assert surgery.losses(model, model.tokenize("我爱你")) is None
+
+
 def test_changes_are_described_in_both_languages() -> None:
     for change in surgery.CHANGES.values():
         for text in (change.title, change.says, *([change.amount] if change.amount else [])):

@@ -53,13 +53,14 @@ class Folder:
 
 def look(path: Path) -> Folder:
     """What a folder holds, or a :class:`Refusal` that says why it cannot be opened."""
-    path = path.expanduser()
-    if not path.is_dir():
+    found = folder_at(path)
+    if found is None:
         raise refused(Text("{path} is not a folder", "{path} 不是文件夹"), path)
-    config = _json(path, "config.json")
+    path = found
+    config = read_json(path, "config.json")
     if config is None:
         raise refused(Text("the folder {path} has no config.json", "文件夹 {path} 里没有 config.json"), path)
-    for name, given in (("config.json", config), ("tokenizer_config.json", _json(path, "tokenizer_config.json"))):
+    for name, given in (("config.json", config), ("tokenizer_config.json", read_json(path, "tokenizer_config.json"))):
         if given and given.get("auto_map"):
             raise refused(
                 Text(
@@ -82,11 +83,20 @@ def look(path: Path) -> Folder:
     return Folder(path, config, family, tensors, frozenset(dtypes))
 
 
+def folder_at(where: str | Path) -> Path | None:
+    """The folder of that name, its ~ expanded; None where there is none, or no system could have one."""
+    try:
+        path = Path(where).expanduser()
+        return path if path.is_dir() else None
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL, the home of nobody
+        return None
+
+
 def kind_of(path: Path) -> str | None:
     """How the model in a folder tells the order, by its config alone; None where that cannot be said."""
-    path = path.expanduser()
+    found = folder_at(path)
     try:
-        return _kind(path, (path / "config.json").stat().st_mtime_ns)
+        return _kind(found, (found / "config.json").stat().st_mtime_ns) if found else None
     except OSError:
         return None
 
@@ -94,7 +104,7 @@ def kind_of(path: Path) -> str | None:
 @lru_cache(maxsize=64)  # a page asks several times a run; a file that has changed is read again
 def _kind(path: Path, _changed: int) -> str | None:
     try:
-        config = _json(path, "config.json")
+        config = read_json(path, "config.json")
         return family_of(config).kind if config else None
     except Refusal:
         return None
@@ -107,7 +117,10 @@ def refused(text: Text, path: Path, **values: Any) -> Refusal:
 def _file(path: Path, name: str) -> Path | None:
     """A plain file of the folder, or None; a link may only lead into the folder or a hub cache's ``blobs``."""
     file = path / name
-    if not file.exists() and not file.is_symlink():
+    try:
+        if not file.exists() and not file.is_symlink():
+            return None
+    except (OSError, ValueError):  # no name that a file can have
         return None
     target, home = file.resolve(), path.resolve()
     if not target.is_file():
@@ -122,7 +135,8 @@ def _file(path: Path, name: str) -> Path | None:
     return file
 
 
-def _json(path: Path, name: str) -> dict[str, Any] | None:
+def read_json(path: Path, name: str) -> dict[str, Any] | None:
+    """The JSON object in a file of the folder; None where there is none."""
     file = _file(path, name)
     if file is None:
         return None
@@ -187,12 +201,13 @@ def _check_tokenizer(path: Path) -> None:
 
 
 def _weight_files(path: Path) -> list[Path]:
-    single, index = _file(path, "model.safetensors"), _json(path, "model.safetensors.index.json")
+    single, index = _file(path, "model.safetensors"), read_json(path, "model.safetensors.index.json")
     if single:
         return [single]
     if index:
-        names = sorted(set(index.get("weight_map", {}).values())) if isinstance(index.get("weight_map"), dict) else []
-        bad = [name for name in names if not isinstance(name, str) or "/" in name or "\\" in name]
+        given = index["weight_map"].values() if isinstance(index.get("weight_map"), dict) else ()
+        names = sorted(set(given)) if all(isinstance(name, str) for name in given) else []
+        bad = [name for name in names if "/" in name or "\\" in name]
         files = [] if bad or not 0 < len(names) <= MAX_SHARDS else [_file(path, name) for name in names]
         if not files or None in files:
             raise refused(

@@ -1,5 +1,6 @@
 """A model by its name on the Hugging Face hub: into the hub's own cache, then it is a folder like any other."""
 
+import glob
 import re
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from posviz.types import Refusal, Text, shown
 
 NAME = re.compile(r"(?!.*(\.\.|--))[\w][\w.-]*(/[\w][\w.-]*)?", re.ASCII)
 LONGEST_NAME = 96
-WANTED = ("*.json", "*.txt", "*.safetensors")  # no code, no pickles
+SUFFIXES = (".json", ".txt", ".safetensors")  # no code, no pickles
 SECONDS = 10.0
 
 
@@ -37,15 +38,19 @@ def fetch(name: str, limits: Limits) -> Path:
 
     check_allowed(name, limits)
     try:
-        cached = Path(huggingface_hub.snapshot_download(name, local_files_only=True, allow_patterns=list(WANTED)))
+        cached = Path(
+            huggingface_hub.snapshot_download(
+                name, local_files_only=True, allow_patterns=[f"*{end}" for end in SUFFIXES]
+            )
+        )
         if any(cached.glob("*.safetensors")):
             return cached
     except (errors.LocalEntryNotFoundError, OSError, ValueError):
         pass  # not in the cache
     try:
         about = huggingface_hub.HfApi().model_info(name, files_metadata=True, timeout=SECONDS)
-        _check_files(name, about, limits)
-        return Path(huggingface_hub.snapshot_download(name, revision=about.sha, allow_patterns=list(WANTED)))
+        files = _wanted(name, about, limits)
+        return Path(huggingface_hub.snapshot_download(name, revision=about.sha, allow_patterns=files))
     except Refusal:
         raise
     except errors.GatedRepoError:
@@ -70,12 +75,13 @@ def _no(name: str, text: Text, **values: Any) -> Refusal:
     return Refusal(text, field="model", name=shown(name), **values)
 
 
-def _check_files(name: str, about: Any, limits: Limits) -> None:
-    """Refuse before downloading: no safetensors, or more bytes than the limit has in half precision."""
-    sizes = [
-        f.size or 0 for f in about.siblings or () if f.rfilename.endswith(".safetensors") and "/" not in f.rfilename
-    ]
-    if not sizes:
+def _wanted(name: str, about: Any, limits: Limits) -> list[str]:
+    """Patterns of the files to download, none of them in a folder; refused before that: no safetensors, or too large.
+
+    Limit: 4 bytes a parameter for all files together.
+    """
+    wanted = [f for f in about.siblings or () if f.rfilename.endswith(SUFFIXES) and "/" not in f.rfilename]
+    if not any(f.rfilename.endswith(".safetensors") for f in wanted):
         raise _no(
             name,
             Text(
@@ -83,13 +89,15 @@ def _check_files(name: str, about: Any, limits: Limits) -> None:
                 "{name} 没有 .safetensors 格式的权重；别的格式不读",
             ),
         )
-    if sum(sizes) > 4 * limits.parameters:
+    size = sum(f.size or 0 for f in wanted)
+    if size > 4 * limits.parameters:
         raise _no(
             name,
             Text(
-                "the weights of {name} have {got:,} bytes; up to {limit:,} are downloaded",
-                "{name} 的权重有 {got:,} 字节；最多下载 {limit:,} 字节",
+                "the files of {name} have {got:,} bytes; up to {limit:,} are downloaded",
+                "{name} 的文件有 {got:,} 字节；最多下载 {limit:,} 字节",
             ),
-            got=sum(sizes),
+            got=size,
             limit=4 * limits.parameters,
         )
+    return [glob.escape(f.rfilename) for f in wanted]

@@ -12,7 +12,7 @@ class Limits:
     """Upper bounds, all checked before anything of that size is allocated.
 
     tokens: of a sentence, special ones included. parameters: numbers in the weights (4 bytes each once loaded).
-    cells: layers x heads x tokens^2 of one trace. folders: whether a folder may be named.
+    cells: layers of attention x heads x tokens^2 of one trace. folders: whether a folder may be named.
     names: hub names that may be loaded, None for any.
     """
 

@@ -1,7 +1,6 @@
 """From a folder or a hub's name to a :class:`Pretrained`: looked at first, loaded second, checked last."""
 
 import importlib.util
-import json
 import logging
 import re
 import warnings
@@ -83,8 +82,9 @@ def _place(where: str | Path, limits: Limits, say: Progress) -> tuple[Path, str]
     if isinstance(where, Path) or not limits.hosted:
         if isinstance(where, Path) and limits.hosted:
             hub.check_allowed(text, limits)
-        path = Path(text).expanduser()
-        if isinstance(where, Path) or path.is_dir() or not hub.is_name(text):
+        found = folders.folder_at(text)
+        if isinstance(where, Path) or found or not hub.is_name(text):
+            path = found or Path(text)
             return path, path.name or path.resolve().name
     check_installed()
     hub.check_allowed(text, limits)
@@ -180,8 +180,7 @@ def _position(folder: folders.Folder, config: Any) -> Position:
 
 
 def _card(folder: folders.Folder, network: torch.nn.Module, position: Position) -> dict[str, Any]:
-    about = folder.path / ABOUT
-    provenance = json.loads(about.read_text("utf-8")) if about.is_file() and about.stat().st_size < 100_000 else {}
+    provenance = folders.read_json(folder.path, ABOUT) or {}
     config = network.config
     return {
         "family": folder.family.title,

@@ -98,7 +98,7 @@ class Pretrained:
         tokens = pieces.tokenize(
             self.backend, text, byte_level=self._byte_level, special=self.special_ids, unknown=self.unknown_id
         )
-        self.limits.check_sentence(len(tokens), self.n_layers, self.n_heads, self.position.rows)
+        self.limits.check_sentence(len(tokens), self._attentions, self.n_heads, self.position.rows)
         return tokens
 
     def position_table(self) -> np.ndarray:
@@ -153,13 +153,13 @@ class Pretrained:
         progress: called with a share from 0 to 1 and what is being done, layer by layer.
         """
         positions = self._checked(tokens, positions)
-        self.limits.check_sentence(len(tokens), self.n_layers, self.n_heads, self.position.rows)
+        self.limits.check_sentence(len(tokens), self._attentions, self.n_heads, self.position.rows)
         with self.lock, self._operated(len(tokens), positions), self._recorded(progress) as record:
             losses = self._losses(self._run(tokens, positions), tokens)
         family = self.family
         hidden, last = record.hidden(family.stack, self.n_layers)
         layers = tuple(assemble.layer(self, record, family.stack, i, tokens, positions) for i in range(self.n_layers))
-        if family.decoder is None or not self._has_decoder:
+        if not self._decoder_layers:
             return ModelTrace(tokens, hidden, layers, last, losses=losses)
         reading, depth = self.reading(tokens), self._decoder_layers
         own_hidden, own_last = record.hidden(family.decoder, depth)
@@ -177,12 +177,15 @@ class Pretrained:
         return Tokens(tokens.text, (written, *tokens.pieces[:-1]), (start, *tokens.ids[:-1]), "piece", infos)
 
     @property
-    def _has_decoder(self) -> bool:
-        return getattr(self.network, "decoder", None) is not None
+    def _decoder_layers(self) -> int:
+        """0 without a decoder that reads what an encoder made."""
+        decoder = getattr(self.network, "decoder", None) if self.family.decoder else None
+        return 0 if decoder is None else len(decoder.block)
 
     @property
-    def _decoder_layers(self) -> int:
-        return len(self.network.decoder.block)
+    def _attentions(self) -> int:
+        """Layers of attention in a trace: a decoder's layer looks at its own sentence and at the encoder's."""
+        return self.n_layers + 2 * self._decoder_layers
 
     def module(self, path: str, i: int = 0) -> nn.Module:
         return self.network.get_submodule(path.format(i=i))
@@ -227,9 +230,9 @@ class Pretrained:
         inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "return_dict": True}
         if self.family.kind != "bias":
             inputs["position_ids"] = self.ids(len(tokens), positions)[None] + self.family.first_row
-        if self._has_decoder:
+        if self._decoder_layers:
             inputs["decoder_input_ids"] = torch.tensor([self.reading(tokens).ids])
-        if self.family.has_head and (self.family.decoder is None or self._has_decoder):
+        if self.family.has_head and (self.family.decoder is None or self._decoder_layers):
             inputs["use_cache"] = False  # encoders have none
         return inputs
 
@@ -245,7 +248,7 @@ class Pretrained:
                 hook = self.module(self.family.table).register_forward_hook(lambda m, a, out: row.expand_as(out))
                 stack.callback(hook.remove)
             if self.family.kind == "bias" and (positions.ids is not None or not positions.bias):
-                for tower in filter(None, (self.family.stack, self.family.decoder if self._has_decoder else None)):
+                for tower in filter(None, (self.family.stack, self.family.decoder if self._decoder_layers else None)):
                     table = self.module(tower.attention, 0).relative_attention_bias
                     stack.callback(table.register_forward_hook(self._rebiased(tower, length, positions)).remove)
             yield
@@ -274,7 +277,7 @@ class Pretrained:
         with ExitStack() as stack:
             paths = [self.family.table, self.family.norm, *self.family.words]
             towers = [(self.family.stack, self.n_layers)]
-            if self._has_decoder:
+            if self._decoder_layers:
                 towers += [(self.family.decoder, self._decoder_layers), (self.family.cross, self._decoder_layers)]
             for tower, depth in towers:
                 paths.append(tower.final)

@@ -9,12 +9,14 @@ from posviz.models.pretrained.folder import Folder
 from posviz.models.pretrained.limits import Limits
 from posviz.types import Refusal, Text, shown
 
+LABELS = ("num_labels", "id2label", "label2id")  # of classifiers; a name for each would be made, however many
+
 
 def config_of(folder: Folder) -> Any:
     from transformers import AutoConfig
 
     try:
-        config = AutoConfig.for_model(**folder.config)
+        config = AutoConfig.for_model(**{key: folder.config[key] for key in folder.config if key not in LABELS})
         config.name_or_path = ""
     except Exception as error:
         raise _unreadable(folder, error) from None

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import torch
 
+from posviz.types import Refusal, Text, shown
+
 FILE = Path(__file__).with_name("poems.txt.gz")
 VOCABULARY = Path(__file__).with_name("vocabulary.txt")
 FORMS = ("quatrain", "verse", "song")
@@ -54,10 +56,22 @@ def index() -> dict[str, int]:
     return {piece: i for i, piece in enumerate(vocabulary())}
 
 
+def start(form: str) -> str:
+    """The piece that a text of this form begins with."""
+    if form not in FORMS:
+        raise Refusal(
+            Text("`form` must be one of {allowed}, got {got}", "`form` 只能是 {allowed} 之一，现在是 {got}"),
+            field="form",
+            allowed=", ".join(FORMS),
+            got=shown(form),
+        )
+    return STARTS[form]
+
+
 def encode(text: str, form: str = "song", *, end: bool = False) -> list[int]:
     """Start, one id for each character (unknown ones too), and the end if wanted."""
     known = index()
-    ids = [known[STARTS[form]], *(known.get(c, known[UNKNOWN]) for c in text)]
+    ids = [known[start(form)], *(known.get(c, known[UNKNOWN]) for c in text)]
     return [*ids, known[END]] if end else ids
 
 

@@ -61,7 +61,7 @@ def write_many(
     """``count`` texts from nothing at once, each with dice of its own; "" stands for one without an end."""
     room, pieces = corpus.TRAINED_LEN + 8, corpus.vocabulary()
     dice = torch.stack([throws(room, seed + i) for i in range(count)])
-    new = torch.full((count,), corpus.SPECIAL.index(corpus.STARTS[form]))
+    new = torch.full((count,), corpus.SPECIAL.index(corpus.start(form)))
     texts: list[list[str]] = [[] for _ in range(count)]
     open_ = torch.ones(count, dtype=torch.bool)
     pasts = None
