@@ -176,6 +176,7 @@ def safetensors_header(data: bytes) -> tuple[dict[str, Any], bytes] | None:
         return None
     try:
         header = json.loads(data[8 : 8 + size])
+        json.dumps(header, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair is no name
     except (ValueError, RecursionError):
         return None
     if not isinstance(header, dict):

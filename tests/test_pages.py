@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from posviz import encodings
 from posviz.models.twins import measure, sample, store
-from posviz.ui import params, shell
+from posviz.ui import params, shell, table_sources
 from posviz.ui.canvas import matrix
 from posviz.ui.canvas.bundle import standalone_html
 from posviz.ui.scenes import twin_heads
@@ -441,3 +441,72 @@ def test_the_error_of_fewer_digits_is_drawn(page: str, digits: str) -> None:
     assert canvases[1] == canvases[0] + 1
     if page == "heatmap":
         assert f"computed in {digits}" in shown(narrow)
+
+
+# ---------------------------------------------------------------- ways back
+@pytest.mark.parametrize(
+    ("page", "name", "value"),
+    [
+        ("surgery", "op", "shuffle.-1"),
+        ("tables", "trows", "1"),
+        ("similarity", "k", "-1"),
+        ("order", "trows", "1"),
+        ("myths", "guesses", "bad"),
+    ],
+)
+def test_a_value_that_means_nothing_has_a_way_back(page: str, name: str, value: str) -> None:
+    app = open_page(page, lang="en", **{name: value})
+    assert not app.exception and len(refusals(app)) == 1
+    app.button(key=f"default_{name}").click().run()
+    assert not app.exception and refusals(app) == []
+    assert app.session_state[name] == params.find(name).default
+
+
+def test_all_myths_can_be_revealed_whatever_the_link_says() -> None:
+    app = open_page("myths", lang="en", guesses="bad")
+    next(button for button in app.button if button.label == "Reveal all").click().run()
+    assert not app.exception and refusals(app) == []
+    assert shown(app).count("Measured: ") >= 10
+
+
+def test_a_refusal_that_is_kept_holds_nothing() -> None:
+    app = open_page("tables", lang="en")
+    app.file_uploader(key="w_table_file").set_value(("a.csv", b"1,2\n" * 5 + b"x,y\n", "")).run()
+    kept = app.session_state[table_sources.REFUSED]
+    app.run()
+    assert kept.__traceback__ is None and kept.__context__ is None
+    assert str(kept) in refusals(app)
+
+
+def test_a_bad_upload_leaves_the_good_one() -> None:
+    app = open_page("tables", lang="en")
+    box = app.file_uploader(key="w_table_file")
+    box.set_value(("good.csv", b"1,2\n3,4\n5,7\n", "")).run()
+    assert not app.exception and refusals(app) == [] and "it stays in this session" in shown(app)
+    app.file_uploader(key="w_table_file").set_value(("bad.npy", b"\x80\x04", "")).run()
+    assert refusals(app) == ["the file is none of .npy, .npz, .safetensors and .csv"]
+    app.file_uploader(key="w_table_file").set_value([]).run()
+    assert not app.exception and refusals(app) == [] and "it stays in this session" in shown(app)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"selection": None},
+        {"selection": {}},
+        {"selection": {"points": 5}},
+        {"selection": {"points": [5]}},
+        {"selection": {"points": {"0": 1}}},
+        {"selection": {"points": [{"customdata": 5}]}},
+        {"selection": {"points": [{"customdata": {"0": 0, "1": 1}}]}},
+        {"selection": {"points": [{"customdata": ["x", None]}]}},
+        {"selection": {"points": [{"customdata": [1]}]}},
+    ],
+)
+def test_a_chart_may_send_anything(sent) -> None:
+    assert None in twin_heads._place(sent)
+
+
+def test_the_dot_that_was_clicked() -> None:
+    assert twin_heads._place({"selection": {"points": [{"customdata": [2, 7]}]}}) == (2, 7)

@@ -48,6 +48,13 @@ def read_config(text: str | bytes) -> dict[str, Any]:
         ) from None
     check_object("config", config)
     check_depth(config)
+    try:  # "\ud800" is JSON, but no text that a page or a link can carry
+        json.dumps(config, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refusal(
+            Text("the text holds half of a surrogate pair, which is no character", "文本里有半个代理对，它不是字符"),
+            field="config",
+        ) from None
     return config
 
 
