@@ -103,6 +103,15 @@ class Twin(nn.Module):
         self, ids: torch.Tensor, pasts: list[Past] | None = None, *, last: bool = False
     ) -> tuple[torch.Tensor, list[Past]]:
         """Logits and what the next call needs to go on. last: only of the last token."""
+        x, kept = self.hidden(ids, pasts)
+        return self.logits(x[..., -1:, :] if last else x), kept
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        """(..., d) -> (..., V)"""
+        return self.norm(x) @ self.tokens.T
+
+    def hidden(self, ids: torch.Tensor, pasts: list[Past] | None = None) -> tuple[torch.Tensor, list[Past]]:
+        """(B, L) -> (B, L, d), what the last block gives, and what the next call needs to go on."""
         start = len(pasts[0].positions) if pasts else 0
         positions = torch.arange(start, start + ids.shape[-1])
         x = self.position.embed(self.embedded(ids), positions)
@@ -110,14 +119,14 @@ class Twin(nn.Module):
         for i, block in enumerate(self.blocks):
             x, past = block(x, self.position, positions, pasts[i] if pasts else None)
             kept.append(past)
-        x = self.norm(x[..., -1:, :] if last else x)
-        return x @ self.tokens.T, kept
+        return x, kept
 
 
 def losses(model: Twin, ids: torch.Tensor) -> torch.Tensor:
     """(B, L - 1) cross entropy in nats of every next token; 0 where it is padding."""
-    logits, _ = model(ids[:, :-1])
+    hidden, _ = model.hidden(ids[:, :-1])
     target = ids[:, 1:]
-    return functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0, reduction="none").view(
-        target.shape
-    )
+    real = target != 0  # logits are the larger half of a step: none are computed of what nobody asks
+    nats = hidden.new_zeros(target.shape)
+    nats[real] = functional.cross_entropy(model.logits(hidden[real]), target[real], reduction="none")
+    return nats
