@@ -21,7 +21,7 @@ ROLE_NAMES = {
 # What the panels show, in fewer words.
 DRAWN = {
     "previous": N_("character before"),
-    "column": N_("same place, last line"),
+    "column": N_("same column"),
     "rhyme": N_("rhyme: line ends"),
     "marks": N_("punctuation"),
 }
