@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from posviz import attention, encodings, similarity, text, views
 from posviz.encodings import ENCODINGS, mrope
+from posviz.peak import Peak
 from posviz.types import Dims, Refusal
 
 FOLDER = Path(__file__).parent / "golden" / "encodings"
@@ -616,3 +617,13 @@ def test_between_is_matrix_for_the_same_rows():
     rows = random(5, 8)
     for kind in similarity.KINDS:
         np.testing.assert_allclose(similarity.between(rows, rows, kind), similarity.matrix(rows, kind), atol=1e-14)
+
+
+def test_one_head_of_a_bias_does_not_keep_all_heads_alive() -> None:
+    module = encodings.make("fire").build(Dims(d_model=64, n_heads=16), 64)
+    with Peak() as all_heads:
+        whole = views.bias_squares(module, 64)
+    with Peak() as one_head:
+        part = views.bias_squares(module, 64, head=3)
+    assert np.array_equal(part[0], whole[3], equal_nan=True)
+    assert one_head.most < all_heads.most / 4

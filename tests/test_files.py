@@ -230,3 +230,8 @@ def test_one_wrong_byte_does_no_harm(at: int, value: int) -> None:
         broken[at % len(broken)] = value
         with suppress(Refusal):
             files.read(bytes(broken), **LIMITS)
+
+
+def test_a_tensor_is_not_called_half_a_surrogate_pair() -> None:
+    header = rb'{"\ud800": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
+    assert files.safetensors_header(len(header).to_bytes(8, "little") + header + bytes(4)) is None

@@ -523,3 +523,12 @@ def test_what_a_file_holds_is_quoted_not_filled_in() -> None:
 
 def test_every_scaling_has_its_keys() -> None:
     assert set(READ) == set(SCALINGS)
+
+
+@pytest.mark.parametrize("text", [r'{"model_type": "\ud800"}', r'{"rope_parameters": {"\udfff": {}}}'])
+def test_half_of_a_surrogate_pair_is_no_text(text: str) -> None:
+    """JSON may spell one; no link and no page can carry it."""
+    refusal = refused(encodings.read_config, text)
+    assert str(refusal) == "the text holds half of a surrogate pair, which is no character"
+    assert refusal.text("zh") == "文本里有半个代理对，它不是字符"
+    assert encodings.read_config(r'{"a": "\ud83d\ude00"}') == {"a": "😀"}

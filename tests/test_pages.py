@@ -510,3 +510,13 @@ def test_a_chart_may_send_anything(sent) -> None:
 
 def test_the_dot_that_was_clicked() -> None:
     assert twin_heads._place({"selection": {"points": [{"customdata": [2, 7]}]}}) == (2, 7)
+
+
+def test_swapping_mends_a_link_that_says_a_sentence_twice() -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    app.query_params["a"] = ["x", "y"]
+    app.query_params["lang"] = "en"
+    app.run()
+    assert [text.split(":")[0] for text in refusals(app)] == ["the link gives `a` more than once"]
+    next(button for button in app.button if "swap" in button.label).click().run()
+    assert not app.exception and refusals(app) == []
