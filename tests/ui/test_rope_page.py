@@ -145,3 +145,15 @@ def test_pictures_hold_the_cores_numbers() -> None:
     assert [one.style for one in waves.series] == ["rings", "dots"]
     assert [mark.at for mark in waves.marks] == [8192, 131_072]
     np.testing.assert_allclose(waves.series[1].y, 2 * np.pi / rope.inv_freq())
+
+
+def test_a_refused_paste_is_forgotten_with_its_box() -> None:
+    app = open_page("rope", lang="en")
+    app.text_area(key="w_ra_text").set_value("nonsense").run()
+    said = refusals(app)
+    assert len(said) == 1 and said[0].startswith("the text is not JSON")
+    app.run()
+    assert refusals(app) == said
+    app.switch_page("pages/order.py").run()
+    app.switch_page("pages/rope.py").run()
+    assert not app.exception and refusals(app) == []

@@ -13,7 +13,7 @@ from posviz.ui import blocks, cached, models, save, state
 from posviz.ui.canvas import arcs, plots
 from posviz.ui.lang import _, current, named
 from posviz.ui.scenes import rope_plots
-from posviz.ui.scenes.rope_controls import chosen, layer_of, usual_length
+from posviz.ui.scenes.rope_controls import chosen, layer_of, refused, usual_length
 
 KEY = "rope_canvas"
 
@@ -50,9 +50,9 @@ class Scene:
 
 
 def build() -> Scene:
-    refusal = st.session_state.get("_rope_refused")
+    refusal = refused()
     if refusal is not None:
-        raise refusal
+        raise refusal.kept()
     state.check()
     found = chosen()
     ropes = {letter: model.ropes[layer_of(model)] for letter, (_raw, model) in found.items()}

@@ -129,6 +129,13 @@ def _take(name: str, text: Callable[[], str | bytes]) -> None:
         st.session_state["_rope_refused"] = refusal.kept()
 
 
+def refused() -> Refusal | None:
+    """Why what was pasted or uploaded cannot be read, as long as it stands in its box."""
+    if not any(st.session_state.get(f"w_{name}_{kind}") for name in ("ra", "rb") for kind in ("text", "file")):
+        st.session_state.pop("_rope_refused", None)
+    return st.session_state.get("_rope_refused")
+
+
 def _length() -> None:
     try:
         fallback = usual_length([model.ropes[layer_of(model)] for _raw, model in chosen().values()])
