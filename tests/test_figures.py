@@ -801,7 +801,7 @@ def test_every_head_is_a_dot_at_its_share() -> None:
     rings = [(t.xaxis, *t.x, *t.y) for t in figure.data if t.marker.color == "rgba(0,0,0,0)"]
     assert rings == [("x", 0.125, 1), ("x2", 0.5, 1)]
     assert [(shape.xref, shape.x0) for shape in figure.layout.shapes] == [("x", 0.1), ("x2", 0.2)]
-    assert "dotted: even attention, 10 &#37;" in [note.text for note in figure.layout.annotations]
+    assert "dotted: chance, 10 &#37;" in [note.text for note in figure.layout.annotations]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from posviz.types import Refusal, Text, real_number, shown
 ROW, GAP = 34, 0.035  # px of a model; between two panels, as a share of the width
 TITLE = Text("What the heads look at", "各个头在看什么")
 X_LABEL = Text("share of attention", "占注意力的比例")
-EVEN = Text("dotted: even attention, {share}", "虚线：一视同仁，{share}")
+EVEN = Text("dotted: chance, {share}", "虚线：一视同仁，{share}")
 
 
 def head_roles(
